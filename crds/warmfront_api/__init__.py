@@ -1,0 +1,1 @@
+"""The Warmfront API: typed models of its Kubernetes kinds. Pure; knows no cluster."""

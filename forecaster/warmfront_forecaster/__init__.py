@@ -1,0 +1,1 @@
+"""Forecasts demand per service, in replica-equivalents, and says how far each forecast may be trusted."""

@@ -1,0 +1,1 @@
+"""The forecaster's only I/O: Prophet, Prometheus."""

@@ -1,0 +1,1 @@
+"""Pure forecasting: series, models, evaluation, peaks, trust."""

@@ -1,0 +1,1 @@
+"""Pure planning: demand, sizing, decide(observation, now) -> Decision. The operator imports this."""

@@ -1,0 +1,1 @@
+"""Runs InferenceServices: reconciles their children, decides their replicas, reports."""

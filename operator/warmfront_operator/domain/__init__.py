@@ -1,0 +1,1 @@
+"""Pure operator logic: observation, checks, conditions, manifests."""

@@ -1,0 +1,1 @@
+"""The operator's only I/O: the API server, Prometheus, the forecaster."""

@@ -1,0 +1,1 @@
+"""What runs in each pod: the gateway, its warm-up, its admission."""

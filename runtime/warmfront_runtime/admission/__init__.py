@@ -1,0 +1,1 @@
+"""Pure admission: bounds per request; no HTTP, the clock is an argument."""

@@ -1,0 +1,1 @@
+"""When a pod counts as warm."""
