@@ -1,0 +1,67 @@
+"""Rules of the house that a machine can hold."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LONGEST_FILE_LINES = 500
+EXTRAS = ("operator", "forecaster", "runtime", "dev", "bootstrap")
+
+
+def tracked(*patterns: str) -> list[Path]:
+    """Files that git knows or would add."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", *patterns],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_no_source_file_is_longer_than_500_lines() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in tracked("*.py", "*.go", "*.sh")
+        if (lines := len(path.read_text().splitlines())) > LONGEST_FILE_LINES
+    }
+    assert long == {}
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_a_lock_file_is_hashed_and_holds_no_download_address(extra: str) -> None:
+    text = (ROOT / "requirements" / f"{extra}.txt").read_text()
+    pinned = re.findall(r"^[A-Za-z0-9._-]+==\S+", text, flags=re.MULTILINE)
+    assert pinned
+    assert "://" not in text
+    assert "index" not in [line.split()[0].strip("-") for line in text.splitlines() if line.startswith("-")]
+    assert text.count("--hash=sha256:") >= len(pinned)
+
+
+def test_every_extra_of_the_project_has_a_lock_file() -> None:
+    import tomllib
+
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {path.stem for path in (ROOT / "requirements").glob("*.txt")} == (set(extras) - {"all"}) | {"bootstrap"}
+
+
+def test_every_make_target_that_the_documentation_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    named: set[str] = set()
+    for page in tracked("*.md"):
+        named |= set(re.findall(r"`(?:[A-Z]+=\S+ )?make ([a-z][a-z-]*)", page.read_text()))
+    assert named
+    assert named <= targets
+
+
+def test_every_link_between_pages_leads_somewhere() -> None:
+    broken = []
+    for page in tracked("*.md"):
+        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+            if "://" not in link and not link.startswith("mailto:") and not (page.parent / link).exists():
+                broken.append(f"{page.relative_to(ROOT)}: {link}")
+    assert broken == []
