@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+
 from warmfront_api import cli
 
 

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -43,8 +44,6 @@ def test_a_lock_file_is_hashed_and_holds_no_download_address(extra: str) -> None
 
 
 def test_every_extra_of_the_project_has_a_lock_file() -> None:
-    import tomllib
-
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert {path.stem for path in (ROOT / "requirements").glob("*.txt")} == (set(extras) - {"all"}) | {"bootstrap"}
 
@@ -58,10 +57,12 @@ def test_every_make_target_that_the_documentation_names_exists() -> None:
     assert named <= targets
 
 
+def broken_links(page: Path) -> list[str]:
+    """Relative links of a page that lead nowhere."""
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text())
+    local = [link for link in links if "://" not in link and not link.startswith("mailto:")]
+    return [f"{page.relative_to(ROOT)}: {link}" for link in local if not (page.parent / link).exists()]
+
+
 def test_every_link_between_pages_leads_somewhere() -> None:
-    broken = []
-    for page in tracked("*.md"):
-        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
-            if "://" not in link and not link.startswith("mailto:") and not (page.parent / link).exists():
-                broken.append(f"{page.relative_to(ROOT)}: {link}")
-    assert broken == []
+    assert [link for page in tracked("*.md") for link in broken_links(page)] == []
