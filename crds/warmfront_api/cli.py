@@ -34,7 +34,8 @@ def usage() -> str:
 
 def missing_extra_message(name: str, subcommand: Subcommand, missing: str) -> str:
     """What to install when a subcommand's dependency is absent."""
-    return f"warmfront {name}: the package {missing!r} is not installed. Install it with: pip install 'warmfront[{subcommand.extra}]'"
+    mend = f"pip install 'warmfront[{subcommand.extra}]'"
+    return f"warmfront {name}: the package {missing!r} is not installed. Install it with: {mend}"
 
 
 def run(name: str, argv: Sequence[str]) -> int:

@@ -16,7 +16,7 @@ class InferenceServiceSpec(ApiModel):
     replicas: Annotated[
         int | None,
         Field(
-            description="Obeyed only with `scaling.mode: Paused` (a human's choice, or a foreign autoscaler's); changes nothing otherwise.",
+            description="Obeyed only with `scaling.mode: Paused` (a human's choice, or another autoscaler's).",
             ge=0,
             le=1000,
         ),

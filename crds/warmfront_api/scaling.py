@@ -112,9 +112,7 @@ class Scaling(ApiModel):
 
     mode: Annotated[
         ScalingMode,
-        Field(
-            description="Active: the operator scales. Advisory: it decides and records, others scale. Paused: `spec.replicas` rules."
-        ),
+        Field(description="Active: the operator scales. Advisory: it decides, others may scale. Paused: `spec.replicas` rules."),
     ] = ScalingMode.ACTIVE
     min_replicas: Annotated[int, Field(description="Never fewer.", ge=1, le=1000)] = 1
     max_replicas: Annotated[int, Field(description="Never more.", ge=1, le=1000)]

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from warmfront_api.base import ApiModel, keyed_list
+from warmfront_api.text import LARGEST_INTEGER
 
 
 class ConditionType(StrEnum):
@@ -54,7 +55,7 @@ class Condition(ApiModel):
     status: Annotated[Literal["True", "False", "Unknown"], Field(description="Its state.")]
     reason: Annotated[str, Field(description="One word, from a documented set.", min_length=1, max_length=256)]
     message: Annotated[str, Field(description="For humans, with the mend where there is one.", max_length=1024)] = ""
-    observed_generation: Annotated[int, Field(description="Generation of the spec it speaks of.", ge=0)] = 0
+    observed_generation: Annotated[int, Field(description="Generation of the spec it speaks of.", ge=0, le=LARGEST_INTEGER)] = 0
     last_transition_time: Annotated[Timestamp, Field(description="When `status` last changed.")]
 
 
@@ -75,7 +76,14 @@ class ForecastStatus(ApiModel):
     model: Annotated[str | None, Field(description="Forecast model in use.", max_length=64)] = None
     quantile_percent: Annotated[int | None, Field(description="Quantile in use.", ge=1, le=99)] = None
     horizon_seconds: Annotated[int | None, Field(description="How far ahead the decision looks.", ge=0, le=1_000_000)] = None
-    upper: Annotated[str | None, Field(description="Upper forecast over that window, replica-equivalents.", max_length=32)] = None
+    upper: Annotated[
+        str | None,
+        Field(
+            description="Upper forecast over that window, replica-equivalents (a decimal number).",
+            max_length=32,
+            pattern=r"^[0-9]+(\.[0-9]+)?$",
+        ),
+    ] = None
     coverage_percent: Annotated[
         int | None, Field(description="How often the quantile held, in its own backtest.", ge=0, le=100)
     ] = None
@@ -109,7 +117,9 @@ class DecisionStatus(ApiModel):
 class InferenceServiceStatus(ApiModel):
     """Observed state of an InferenceService."""
 
-    observed_generation: Annotated[int, Field(description="Generation of the spec that was acted on.", ge=-1)] = -1
+    observed_generation: Annotated[
+        int, Field(description="Generation of the spec that was acted on.", ge=-1, le=LARGEST_INTEGER)
+    ] = -1
     replicas: Annotated[int | None, Field(description="Pods that exist, as /scale reports.", ge=0, le=100_000)] = None
     ready_replicas: Annotated[int | None, Field(description="Pods that are warm and serving.", ge=0, le=100_000)] = None
     desired_replicas: Annotated[int | None, Field(description="Replicas that the operator wants.", ge=0, le=100_000)] = None
