@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from pydantic import Field
+from pydantic.config import JsonDict
 
 from warmfront_api.base import ApiModel, keyed_list, rules
-from warmfront_api.text import Amount, LongText, ObjectName, Quantity, ShortText, VolumeName, key_rule
+from warmfront_api.text import QUANTITY, Amount, LongText, ObjectName, Quantity, ShortText, VolumeName, key_rule
 
 # Flags that the operator writes itself (a user's own copy would silently lose or win against it), and those that would
 # cut the gateway off from its engine: its address, its key, its metrics, or a file that sets any of them.
@@ -60,6 +61,18 @@ def _request_rule() -> tuple[str, str]:
         ),
         "engine.resources.requests must not be above engine.resources.limits: lower the request or raise the limit",
     )
+
+
+def _amount_rule(field: str) -> tuple[str, str]:
+    """Says in words what the pattern of an amount refuses; the API server shows both."""
+    return (
+        f"self.all(key, string(self[key]).matches(r'{QUANTITY}'))",
+        f"{field} has an amount that is no quantity of zero or more: write for example 1, 500m or 24Gi",
+    )
+
+
+def _amounts(field: str) -> JsonDict:
+    return rules(key_rule(field, "resource name"), _amount_rule(field))
 
 
 class SecretKey(ApiModel):
@@ -120,7 +133,9 @@ class Resources(ApiModel):
         Field(
             description="Most it may use; GPUs are named here.",
             max_length=16,
-            json_schema_extra=rules(key_rule("engine.resources.limits", "resource name")),
+            json_schema_extra=rules(
+                key_rule("engine.resources.limits", "resource name"), _amount_rule("engine.resources.limits")
+            ),
         ),
     ] = {}
     requests: Annotated[
@@ -128,7 +143,9 @@ class Resources(ApiModel):
         Field(
             description="What the scheduler sets aside.",
             max_length=16,
-            json_schema_extra=rules(key_rule("engine.resources.requests", "resource name")),
+            json_schema_extra=rules(
+                key_rule("engine.resources.requests", "resource name"), _amount_rule("engine.resources.requests")
+            ),
         ),
     ] = {}
 

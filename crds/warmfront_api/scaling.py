@@ -80,7 +80,12 @@ class Predictive(ApiModel):
             description="IANA time zone of the service's users, for example Europe/Berlin: days and weeks are theirs.",
             min_length=1,
             max_length=64,
-            pattern=r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$",
+            json_schema_extra=rules(
+                (
+                    "self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$')",
+                    "scaling.predictive.timezone must be an IANA name without blanks, for example Europe/Berlin or UTC",
+                )
+            ),
         ),
     ] = "UTC"
 

@@ -58,9 +58,15 @@ class Model(ApiModel):
             description="The model name that clients send in the `model` field of a request. Immutable.",
             min_length=1,
             max_length=128,
-            pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/:-]*[A-Za-z0-9])?$",
             json_schema_extra=rules(
-                ("self == oldSelf", "model.name is immutable: create a second InferenceService for another model")
+                (
+                    "self.matches('^[A-Za-z0-9]([A-Za-z0-9._/:-]*[A-Za-z0-9])?$')",
+                    (
+                        "model.name must begin and end with a letter or digit and have only letters, digits and . _ / : - "
+                        "between: write it as clients send it, for example llama-3.1-8b-instruct"
+                    ),
+                ),
+                ("self == oldSelf", "model.name is immutable: create a second InferenceService for another model"),
             ),
         ),
     ]
