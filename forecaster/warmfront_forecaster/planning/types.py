@@ -121,10 +121,11 @@ class Forecast:
 
 @dataclass(frozen=True, kw_only=True)
 class PastWant:
-    """What an earlier tick wanted; the down-window is taken over these."""
+    """What an earlier tick wanted; the down-window is taken over these. Kept between ticks by `planning.history`."""
 
     time: datetime
     replicas: int
+    without_forecast: int | None = None  # what it would have been with predictive.mode Off all along; None: not tracked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +162,13 @@ class Candidates:
     fallback: int | None = None
     want: int | None = None  # before bounds on pace and scale-down conditions
     without_forecast: int | None = None  # what the same decision would be with predictive.mode Off
+    want_without_forecast: int | None = None  # `want` of that decision
+    backlog: float | None = None  # what the backlog adds to demand, replica-equivalents
+    held: int = 0  # where a hold stays: the replicas in force, or what was last decided
+    down_window: int | None = None  # the most that was wanted in the down-window
+    payback: int | None = None  # what the median forecast wants within the lead time; only while it is acted on
+    pace_up: int | None = None  # most that the pace allows now
+    pace_down: int | None = None  # fewest that the pace allows now
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,3 +185,5 @@ class Decision:
     candidates: Candidates
     limited: bool = False  # a bound kept it from what demand asked (condition ScalingLimited)
     act: bool = True  # False: advisory or paused without a wish; nothing is to be written
+    forecast_reason: str = ""  # whether the forecast took part, PascalCase, from the set in planning/reasons.py
+    forecast_message: str = ""  # the same in one sentence
