@@ -36,7 +36,6 @@ def test_help_loads_no_component() -> None:
 @pytest.mark.parametrize(
     ("command", "package"),
     [("operator", "kopf"), ("forecaster", "fastapi"), ("gateway", "aiohttp")],
-    ids=lambda value: str(value),
 )
 def test_a_missing_extra_says_what_to_install(command: str, package: str) -> None:
     """An import hook hides the package, as on a machine where the extra is not installed."""
