@@ -74,5 +74,6 @@ def _in_mode(outcome: Outcome, observation: Observation) -> tuple[Outcome, bool]
     wish = policy.paused_replicas
     desired = observation.replicas.wanted if wish is None else wish
     reason = Reason.PAUSED_HOLD if wish is None else Reason.PAUSED_REPLICAS
-    paused = replace(outcome, desired=desired, binding=Binding.PAUSED, reason=reason, limited=False)
+    candidates = replace(outcome.candidates, without_forecast=desired)
+    paused = replace(outcome, desired=desired, binding=Binding.PAUSED, reason=reason, candidates=candidates, limited=False)
     return paused, wish is not None

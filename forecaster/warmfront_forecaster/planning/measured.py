@@ -1,6 +1,6 @@
 """The decision while demand is measured: reactive and predictive answers, then pace and the way down."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from warmfront_forecaster.planning.outcome import Outcome, bounded, held_replicas
@@ -26,7 +26,8 @@ def follow(observation: Observation, reading: DemandReading, judgement: Judgemen
     """`n_want = max(n_react, n_pred, minReplicas)`, held within the bounds, the pace and the conditions of going down."""
     policy = observation.policy
     wants = _wants(observation, reading, judgement, lead_seconds)
-    limits = _limits(observation, judgement, wants.want, now)
+    consolidated = _wants(_without_starting(observation), reading, judgement, lead_seconds).want
+    limits = _limits(observation, judgement, wants.want, consolidated, now)
     pace_up = most_allowed(observation.last_scale_up, limits.held, now)
     reached, stopped = _reach(observation, limits, pace_up)
     binding, reason = _explain(wants, reached, stopped, policy)
@@ -52,6 +53,7 @@ def _candidates(wants: _Wants, limits: Limits, pace_up: int, policy: ScalingPoli
         want=wants.want,
         held=limits.held,
         down_window=limits.down_window,
+        consolidated=limits.consolidated,
         payback=limits.payback,
         pace_up=pace_up,
         pace_down=limits.pace,
@@ -67,7 +69,11 @@ def _wants(observation: Observation, reading: DemandReading, judgement: Judgemen
     return _Wants(reactive=reactive, prediction=prediction, acted=acted, want=max(reactive.replicas, acted, policy.min_replicas))
 
 
-def _limits(observation: Observation, judgement: Judgement, want: int, now: datetime) -> Limits:
+def _without_starting(observation: Observation) -> Observation:
+    return replace(observation, replicas=replace(observation.replicas, starting=0))
+
+
+def _limits(observation: Observation, judgement: Judgement, want: int, consolidated: int, now: datetime) -> Limits:
     held, outlook = held_replicas(observation), judgement.acting
     length, past = window(trusted=outlook is not None), observation.past_wants
     return Limits(
@@ -75,6 +81,7 @@ def _limits(observation: Observation, judgement: Judgement, want: int, now: date
         held=held,
         down_window=most_wanted(past, now, length, want),
         window_watched=watched(past, now, length, observation.tick_seconds),
+        consolidated=consolidated,
         payback=payback(outlook, observation.capacity) if outlook else None,
         pace=fewest_allowed(observation.last_scale_up, held, now),
     )

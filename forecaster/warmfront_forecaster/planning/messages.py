@@ -179,6 +179,7 @@ _SENTENCES: dict[Reason, Callable[[Facts], str]] = {
     Reason.SCALE_DOWN_PACE: _stopped(_pace_down),
     Reason.DOWN_WINDOW: _stopped(_window),
     Reason.HISTORY_TOO_SHORT: _stopped(_unwatched),
+    Reason.LOAD_DOES_NOT_FIT: _stopped(lambda _: "since the backlog would not fit fewer once starting pods are cancelled"),
     Reason.FORECAST_PAYBACK: _stopped(_payback),
     Reason.ROLLOUT_UNDER_WAY: _stopped(lambda _: "no warm pod goes during a rollout"),
     Reason.NO_READY_REPLICA: _stopped(lambda _: "with no Ready pod arrivals are not counted"),

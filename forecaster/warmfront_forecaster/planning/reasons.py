@@ -15,6 +15,7 @@ class Reason(StrEnum):
     SCALE_DOWN_PACE = "ScaleDownPace"
     DOWN_WINDOW = "DownWindow"
     HISTORY_TOO_SHORT = "HistoryTooShort"
+    LOAD_DOES_NOT_FIT = "LoadDoesNotFit"
     FORECAST_PAYBACK = "ForecastPayback"
     ROLLOUT_UNDER_WAY = "RolloutUnderWay"
     NO_READY_REPLICA = "NoReadyReplica"

@@ -20,6 +20,7 @@ class Limits:
     held: int  # replicas in force
     down_window: int  # the most wanted in the window, this tick's want included
     window_watched: bool  # the whole window was seen
+    consolidated: int  # what this tick would want if no pod were starting
     payback: int | None
     pace: int
 
@@ -35,9 +36,11 @@ class Descent:
 def descend(limits: Limits, replicas: ReplicaCounts) -> Descent:
     """The fewest replicas, from `held` down to `want`, at which every condition holds.
 
-    Pods that are not Ready go first: lowering to no fewer than the Ready ones waits for no pace, rollout or unwatched
-    window, only for what was wanted in the window that was seen (or noise would cancel a pod just before it is warm)
-    and for the forecast's median. With no Ready pod nobody counts arrivals, so nothing goes.
+    The load must fit without the pods that are starting: what they are expected to clear counts for them only while they
+    stay, or cancelling them would order them anew. Pods that are not Ready go first: lowering to no fewer than the Ready
+    ones waits for no pace, rollout or unwatched window, only for what the window that was seen wanted (or noise would
+    cancel a pod just before it is warm) and for the forecast's median. With no Ready pod nobody counts arrivals, so
+    nothing goes.
     """
     if replicas.ready == 0:
         return Descent(replicas=limits.held, reason=Reason.NO_READY_REPLICA)
@@ -68,7 +71,11 @@ def watched(past: Iterable[PastWant], now: datetime, length: timedelta, tick_sec
 
 
 def _wanted_levels(limits: Limits) -> list[tuple[int, Reason]]:
-    return [(limits.down_window, Reason.DOWN_WINDOW), (limits.payback or 0, Reason.FORECAST_PAYBACK)]
+    return [
+        (limits.down_window, Reason.DOWN_WINDOW),
+        (limits.consolidated, Reason.LOAD_DOES_NOT_FIT),
+        (limits.payback or 0, Reason.FORECAST_PAYBACK),
+    ]
 
 
 def _warm_levels(limits: Limits, replicas: ReplicaCounts) -> list[tuple[int, Reason]]:

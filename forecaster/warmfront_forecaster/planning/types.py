@@ -166,6 +166,7 @@ class Candidates:
     backlog: float | None = None  # what the backlog adds to demand, replica-equivalents
     held: int = 0  # where a hold stays: the replicas in force, or what was last decided
     down_window: int | None = None  # the most that was wanted in the down-window
+    consolidated: int | None = None  # `want` if no pod were starting: fewer replicas must carry the backlog too
     payback: int | None = None  # what the median forecast wants within the lead time; only while it is acted on
     pace_up: int | None = None  # most that the pace allows now
     pace_down: int | None = None  # fewest that the pace allows now
