@@ -11,6 +11,8 @@ from warmfront_forecaster.planning.reasons import ForecastUse, Reason
 from warmfront_forecaster.planning.scale_down import window
 from warmfront_forecaster.planning.types import Forecast, Observation
 
+_ONE_DECIMAL_FROM, _ONE_DECIMAL_TO = 0.1, 1e6
+
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
@@ -44,10 +46,10 @@ def forecast_sentence(use: ForecastUse, forecast: Forecast | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """Demand for a human: one decimal, two digits where that would read 0.0."""
+    """Demand for a human: one decimal; two digits where that would read 0.0, or run on."""
     if value is None:
         return "unknown"
-    return f"{value:.2g}" if 0 < value < 0.1 else f"{value:.1f}"  # noqa: PLR2004 (one decimal ends here)
+    return f"{value:.1f}" if value == 0 or _ONE_DECIMAL_FROM <= value < _ONE_DECIMAL_TO else f"{value:.2g}"
 
 
 def replicas(count: int | None) -> str:
