@@ -1,0 +1,99 @@
+"""The images that run in the cluster, as archives in the cache under keys made of their sources."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from e2e.localcluster.base_image import BASE, base_key, ensure_base
+from e2e.localcluster.buildah import Buildah
+from e2e.localcluster.console import step
+from e2e.localcluster.digests import digest
+from e2e.localcluster.errors import LocalClusterError
+from e2e.localcluster.layout import REPOSITORY, Cache
+from e2e.localcluster.locks import locked
+from e2e.localcluster.nodes import PAUSE_IMAGE, Archive
+
+_PROJECT = ("pyproject.toml", "README.md", "LICENSE", "crds/warmfront_api")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Image:
+    """An image: how pods name it, its Dockerfile, and every file of the repository that goes into it."""
+
+    name: str
+    reference: str
+    dockerfile: str
+    sources: tuple[str, ...]
+
+    def key(self) -> str:
+        """Changes with anything that decides the image's content."""
+        return digest(REPOSITORY, [self.dockerfile, *self.sources], [base_key(), self.reference])
+
+
+def component(name: str, dockerfile: str, requirements: str, *packages: str) -> Image:
+    """An image of the project's own code."""
+    sources = (*_PROJECT, f"requirements/{requirements}.txt", *packages)
+    return Image(name=name, reference=f"localhost/warmfront/{name}:dev", dockerfile=dockerfile, sources=sources)
+
+
+IMAGES = (
+    Image(name="pause", reference=PAUSE_IMAGE, dockerfile="e2e/localcluster/images/pause/Dockerfile", sources=()),
+    component("operator", "operator/Dockerfile", "operator", "operator/warmfront_operator", "forecaster/warmfront_forecaster"),
+    component("forecaster", "forecaster/Dockerfile", "forecaster", "forecaster/warmfront_forecaster"),
+    component("gateway", "runtime/Dockerfile", "runtime", "runtime/warmfront_runtime"),
+    component("enginesim", "e2e/enginesim/Dockerfile", "runtime", "forecaster/warmfront_forecaster", "e2e/enginesim"),
+    Image(
+        name="prometheus",
+        reference="localhost/warmfront/prometheus:dev",
+        dockerfile="e2e/localcluster/images/prometheus/Dockerfile",
+        sources=(),
+    ),
+)
+
+
+def chosen(names: Sequence[str] | None) -> list[Image]:
+    """The images of these names and the pause image, without which no pod starts; None means all.
+
+    Raises:
+        LocalClusterError: there is no image of that name.
+    """
+    if names is None:
+        return list(IMAGES)
+    known = {image.name: image for image in IMAGES}
+    if unknown := [name for name in names if name not in known]:
+        raise LocalClusterError(f"No image is called {', '.join(unknown)}; there are {', '.join(known)}.")
+    return [known[name] for name in dict.fromkeys(["pause", *names])]
+
+
+def archive_of(where: Cache, image: Image) -> Archive:
+    """Where the archive of the present sources is, built or not."""
+    key = image.key()
+    return Archive(reference=image.reference, file=where.images / f"{image.name}-{key}.tar", key=key)
+
+
+def build(where: Cache, buildah: Buildah, image: Image, target: Path) -> None:
+    """Build one image and keep only its newest archive."""
+    with step(f"built image {image.name}"):
+        buildah.build(image.reference, image.dockerfile, {"BASE": BASE})
+        buildah.save(image.reference, target)
+    for old in where.images.glob(f"{image.name}-*.tar"):
+        if old != target:
+            old.unlink(missing_ok=True)
+
+
+def ensure_images(where: Cache, names: Sequence[str] | None = None) -> list[Archive]:
+    """The archives of these images, built where the sources changed.
+
+    Raises:
+        CommandFailedError: a build failed.
+    """
+    wanted = [(image, archive_of(where, image)) for image in chosen(names)]
+    if all(archive.file.exists() for _, archive in wanted):
+        return [archive for _, archive in wanted]
+    buildah = Buildah(where=where)
+    with locked(where.locks, "images"):
+        ensure_base(where, buildah)
+        for image, archive in wanted:
+            if not archive.file.exists():
+                build(where, buildah, image, archive.file)
+    return [archive for _, archive in wanted]
