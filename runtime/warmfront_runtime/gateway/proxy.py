@@ -24,7 +24,7 @@ from warmfront_runtime.gateway.delivery import Delivery
 from warmfront_runtime.gateway.engine import EngineClient
 from warmfront_runtime.gateway.headers import to_engine
 from warmfront_runtime.gateway.pod import Pod
-from warmfront_runtime.gateway.sse import SseScanner
+from warmfront_runtime.gateway.sse import Passed, SseScanner
 from warmfront_runtime.gateway.tally import Tally
 from warmfront_runtime.gateway.usage import Usage, UsageTail
 
@@ -171,18 +171,19 @@ class Exchange:
     async def _stream(self, upstream: aiohttp.ClientResponse, delivery: Delivery, *, usage_is_ours: bool) -> web.StreamResponse:
         scanner = self._scanner = SseScanner(leave_out_usage=usage_is_ours)
         async for piece in upstream.content.iter_any():
-            passed = scanner.feed(piece)
-            if self._tally is not None:
-                self._tally.content(passed.content_events)
-            if passed.data:
-                await delivery.send(passed.data)
-        if rest := scanner.finish():
-            await delivery.send(rest)
+            await self._pass_on(scanner.feed(piece), delivery)
+        await self._pass_on(scanner.finish(), delivery)
         if not scanner.done:
             raise EngineBrokenError(_BROKEN)
         await delivery.finish()
         self._close(Outcome.FAILED if scanner.failed else Outcome.SERVED, scanner.usage)
         return delivery.response
+
+    async def _pass_on(self, passed: Passed, delivery: Delivery) -> None:
+        if self._tally is not None:
+            self._tally.content(passed.content_events)
+        if passed.data:
+            await delivery.send(passed.data)
 
     async def _fail(self, error: RequestError, cause: Exception) -> web.StreamResponse:
         if self._delivery is None or not self._delivery.begun:

@@ -64,18 +64,18 @@ class SseScanner:
             start = end
             if self._take(event):
                 kept.append(event)
-                content_events += _CONTENT.search(event) is not None
+                content_events += _has_content(event)
         del self._held[:start]
         self._searched = max(0, len(self._held) - _LONGEST_MARK)
         kept.append(self._overflow())
         return Passed(data=b"".join(kept), content_events=content_events)
 
-    def finish(self) -> bytes:
+    def finish(self) -> Passed:
         """The rest, when the stream has ended well: what no blank line closed."""
         rest = bytes(self._held)
         self._held.clear()
         self._searched = 0
-        return rest if self._take(rest) else b""
+        return Passed(data=rest, content_events=_has_content(rest)) if self._take(rest) else Passed(data=b"")
 
     def _event_ends(self) -> list[int]:
         return [match.end() for match in _EVENT_END.finditer(self._held, self._searched)]
@@ -108,3 +108,7 @@ class SseScanner:
         self._searched = 0
         self._inside_long_event = True
         return out
+
+
+def _has_content(event: bytes) -> int:
+    return int(_CONTENT.search(event) is not None)

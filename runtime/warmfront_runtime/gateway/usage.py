@@ -1,11 +1,12 @@
 """Token counts, as the engine states them, from a stream's usage event or from the end of a JSON body."""
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TypeGuard
 
 TAIL_BYTES = 65_536
-_KEY = b'"usage"'
+_KEY = re.compile(rb'"usage"\s*:\s*')
 _DECODER = json.JSONDecoder()
 
 
@@ -49,12 +50,11 @@ class UsageTail:
 
     def usage(self) -> Usage | None:
         """What the body said; `None` where it said nothing."""
-        at = self._tail.rfind(_KEY)
-        if at < 0:
+        ends = [match.end() for match in _KEY.finditer(self._tail)]
+        if not ends:
             return None
-        rest = self._tail[at + len(_KEY) :].decode(errors="replace").lstrip()
         try:
-            value, _ = _DECODER.raw_decode(rest.removeprefix(":").lstrip())
+            value, _ = _DECODER.raw_decode(self._tail[ends[-1] :].decode(errors="replace"))
         except (ValueError, RecursionError):
             return None
         return usage_from(value)
