@@ -1,6 +1,6 @@
 """The service at one moment, as a row of the live table. Pure."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -67,11 +67,6 @@ def row(snapshot: Snapshot, *, jump_at: float) -> str:
         str(snapshot.failed),
     )
     return "  ".join(cell.rjust(width) for cell, (_, width) in zip(cells, COLUMNS, strict=True))
-
-
-def as_dict(snapshot: Snapshot) -> dict[str, object]:
-    """Return the snapshot for the result file."""
-    return {entry.name: getattr(snapshot, entry.name) for entry in fields(snapshot)}
 
 
 def _decimal(value: float | None) -> str:

@@ -38,15 +38,24 @@ def open_session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(connector=connector, trust_env=False)
 
 
-async def play(requests: Iterable[PlannedRequest], target: Target, *, record: Record, start_at: float | None = None) -> None:
+async def play(
+    requests: Iterable[PlannedRequest],
+    target: Target,
+    *,
+    record: Record,
+    start_at: float | None = None,
+    started: Callable[[], None] = lambda: None,
+) -> None:
     """Send each request at `start_at` (unix seconds; None: now) plus its time, and hand every outcome to `record`.
 
-    Returns once the last request has ended; each ends within the target's timeout, so the whole is bounded.
+    `started` is called as each one goes out. Returns once the last request has ended; each ends within the target's
+    timeout, so the whole is bounded.
     """
     origin = time.time() if start_at is None else start_at
     async with open_session() as session, asyncio.TaskGroup() as tasks:
         for request in requests:
             await asyncio.sleep(max(0.0, origin + request.at_seconds - time.time()))
+            started()
             tasks.create_task(_send_and_record(session, target, request, origin, record))
 
 

@@ -16,7 +16,7 @@ DAYS: Final = 11  # days 0 to 9 are the demo's history, day 10 is played; days 1
 DAY_SECONDS: Final = 86_400
 DATASET_WINDOW_SECONDS: Final = 21_600
 HEADER: Final = ("second", "requests_per_second", "prompt_tokens", "output_tokens")
-NOTE: Final = "# Derived from ServeGen (Alibaba, github.com/alibaba/ServeGen, Apache-2.0), client 13 of m-small, by derive.py; see README.md"
+NOTE: Final = "# From ServeGen (Alibaba, github.com/alibaba/ServeGen, Apache-2.0), m-small client 13, by derive.py; see README.md"
 
 
 class Step(NamedTuple):
@@ -58,7 +58,7 @@ def steps(folder: Path) -> Iterator[Step]:
 
 def main() -> int:
     """Write the file to standard output."""
-    if len(sys.argv) != 2:  # noqa: PLR2004 - the program and one folder
+    if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
     print(NOTE)

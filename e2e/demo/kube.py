@@ -1,0 +1,89 @@
+"""The demo's edge to the cluster: kubectl and helm as a user would call them, both on PATH inside the cluster's network."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from e2e.demo.errors import CommandError, GaveUpError
+
+COMMAND_TIMEOUT_SECONDS = 180.0
+POLL_SECONDS = 1.0
+T = TypeVar("T")
+
+
+def run(*command: str, stdin: str | None = None) -> str:
+    """Run a command to its end and return its output.
+
+    Raises:
+        CommandError: It is missing, takes longer than three minutes, or fails; the message holds what it said.
+    """
+    try:
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT_SECONDS)
+    except FileNotFoundError as error:
+        raise CommandError(f"{command[0]} is not on PATH: run the demo by `make demo`") from error
+    except subprocess.TimeoutExpired as error:
+        raise CommandError(f"`{' '.join(command)}` did not end within {COMMAND_TIMEOUT_SECONDS:.0f} s") from error
+    if done.returncode != 0:
+        raise CommandError(f"`{' '.join(command)}` failed: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+def kubectl(*arguments: str, stdin: str | None = None) -> str:
+    """Run kubectl."""
+    return run("kubectl", *arguments, stdin=stdin)
+
+
+def get(kind: str, *arguments: str) -> dict[str, Any]:
+    """Read resources as JSON; without a name, a list."""
+    parsed: dict[str, Any] = json.loads(kubectl("get", kind, *arguments, "--output=json"))
+    return parsed
+
+
+def apply_file(path: Path) -> None:
+    """Apply a manifest as a user would."""
+    kubectl("apply", f"--filename={path}")
+
+
+def apply_objects(*objects: Mapping[str, Any]) -> None:
+    """Apply objects that are made here, server-side: their size does not allow the annotation of a client-side apply."""
+    manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+    kubectl("apply", "--server-side", "--force-conflicts", "--filename=-", stdin=manifest)
+
+
+def rolled_out(namespace: str, deployment: str) -> None:
+    """Wait until a Deployment is complete."""
+    kubectl("rollout", "status", f"deployment/{deployment}", f"--namespace={namespace}", "--timeout=150s")
+
+
+def service_address(namespace: str, name: str) -> str:
+    """Return the cluster address of a Service."""
+    return str(get("service", name, f"--namespace={namespace}")["spec"]["clusterIP"])
+
+
+def helm_install(release: str, chart: Path, *, namespace: str, values: Sequence[str] = ()) -> None:
+    """Install or upgrade a chart and wait until what it starts is ready."""
+    settings = [f"--set={value}" for value in values]
+    common = [f"--namespace={namespace}", "--create-namespace", "--wait", "--timeout=150s"]
+    run("helm", "upgrade", "--install", release, str(chart), *common, *settings)
+
+
+def wait_for(what: str, probe: Callable[[], T | None], *, seconds: float) -> T:
+    """Ask again and again until the answer is not None; an answer that fails for a moment counts as None.
+
+    Raises:
+        GaveUpError: Not within `seconds`; the message holds `what`, and what failed last.
+    """
+    deadline = time.monotonic() + seconds
+    last = ""
+    while time.monotonic() < deadline:
+        try:
+            found = probe()
+        except (CommandError, OSError) as error:
+            found, last = None, f" (last: {error})"
+        if found is not None:
+            return found
+        time.sleep(POLL_SECONDS)
+    raise GaveUpError(f"{what}: not within {seconds:.0f} s{last}")

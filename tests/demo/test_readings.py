@@ -1,0 +1,63 @@
+"""What the demo takes from the API server and from the operator's metrics."""
+
+from typing import Any
+
+import pytest
+
+from e2e.demo.readings import condition, operator_numbers, pod_times, starting_count, warm_count
+
+METRICS = """\
+# TYPE warmfront_demand_replicas gauge
+warmfront_demand_replicas{name="chat",namespace="demo"} 1.25
+warmfront_demand_replicas{name="other",namespace="demo"} 9
+# TYPE warmfront_forecast_upper_replicas gauge
+warmfront_forecast_upper_replicas{name="chat",namespace="demo"} NaN
+# TYPE warmfront_candidate_replicas gauge
+warmfront_candidate_replicas{name="chat",namespace="demo",input="Reactive"} 1
+warmfront_candidate_replicas{name="chat",namespace="demo",input="Predictive"} 3
+# TYPE warmfront_desired_replicas_without_forecast gauge
+warmfront_desired_replicas_without_forecast{name="chat",namespace="demo"} 1
+# TYPE warmfront_binding gauge
+warmfront_binding{binding="Reactive",name="chat",namespace="demo"} 0
+warmfront_binding{binding="Predictive",name="chat",namespace="demo"} 1
+"""
+
+
+def pod(name: str, *, ready: str | None, going: bool = False) -> dict[str, Any]:
+    metadata: dict[str, Any] = {"name": name, "creationTimestamp": "2026-01-01T10:00:00Z"}
+    if going:
+        metadata["deletionTimestamp"] = "2026-01-01T10:05:00Z"
+    conditions = [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T10:00:01Z"}]
+    if ready:
+        conditions.append({"type": "Ready", "status": ready, "lastTransitionTime": "2026-01-01T10:01:40Z"})
+    return {"metadata": metadata, "status": {"conditions": conditions}}
+
+
+PODS = {"items": [pod("a", ready="True"), pod("b", ready="False"), pod("c", ready=None), pod("d", ready="True", going=True)]}
+
+
+def test_the_operators_numbers_are_of_the_asked_service_and_nan_is_unknown() -> None:
+    got = operator_numbers(METRICS, namespace="demo", name="chat")
+    assert (got.demand, got.forecast_upper, got.without_forecast) == (1.25, None, 1)
+    assert (got.reactive, got.predictive, got.binding) == (1, 3, "Predictive")
+
+
+def test_a_service_that_the_operator_does_not_know_has_no_numbers() -> None:
+    got = operator_numbers(METRICS, namespace="elsewhere", name="chat")
+    assert (got.demand, got.binding) == (None, "")
+
+
+def test_a_pod_is_warm_from_when_it_turned_ready() -> None:
+    times = {each.name: each for each in pod_times(PODS)}
+    assert times["a"].start_up_seconds == pytest.approx(100)
+    assert times["b"].warm_at is None
+    assert times["c"].start_up_seconds is None
+
+
+def test_pods_that_go_away_count_neither_as_warm_nor_as_starting() -> None:
+    assert (warm_count(PODS), starting_count(PODS)) == (1, 2)
+
+
+def test_an_absent_condition_is_unknown() -> None:
+    assert condition({"status": {}}, "Ready")["status"] == "Unknown"
+    assert condition({}, "Ready")["status"] == "Unknown"
