@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
-from aiohttp import ClientError
+from aiohttp import ClientError, web
 
 from tests.runtime.fakes import MODEL, Gateway, MakeGateway, reply
 from warmfront_api.workload import Warmup
@@ -194,6 +194,18 @@ async def test_a_bug_in_the_warm_up_is_not_hidden(scene: Scene):
     await scene.at(1, Probe.HEALTHY)
     with pytest.raises(ZeroDivisionError):
         await scene.at(2, Probe.HEALTHY)
+
+
+async def test_generations_go_to_a_real_server_as_it_takes_them(gateway: Gateway):
+    async def answer(request: web.Request) -> web.Response:
+        if request.content_type != "application/json":  # as vLLM does
+            return web.json_response({"error": {"message": "Unsupported Media Type"}}, status=400)
+        return web.json_response(GENERATED[1])
+
+    gateway.engine.answer = answer
+    async with asyncio.timeout(5):
+        await run.warm_up(gateway.engine_client, model=MODEL, prompts=3)
+    assert [received.path for received in gateway.engine.received] == ["/v1/completions"] * 3
 
 
 PROBES: dict[str, tuple[Callable[[Gateway], object], Probe]] = {

@@ -1,6 +1,7 @@
 """The gateway's way to the engine: one session on loopback, fixed paths, no redirects, no retries."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -88,7 +89,9 @@ class EngineClient:
         Raises:
             aiohttp.ClientError: no connection, or it broke off.
         """
-        async with self._session.request(method, self._base_url + path, json=payload) as response:
+        body = None if payload is None else json.dumps(payload).encode()
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        async with self._session.request(method, self._base_url + path, data=body, headers=headers) as response:
             try:
                 return response.status, await response.json(content_type=None)
             except ValueError:

@@ -27,13 +27,19 @@ class Engine(Protocol):
 async def warm_up(engine: Engine, *, model: str, prompts: int) -> None:
     """Run `prompts` generations, one after the other, each again until it completes. Cancel it to give up."""
     for number in range(1, prompts + 1):
-        while True:
-            try:
-                await generate(engine, model=model, prompt=_PROMPT.format(number=number, total=prompts))
-                break
-            except (WarmupError, ClientError) as error:
-                logger.warning("warm-up %d of %d: %s; once more in %g s", number, prompts, error, PAUSE_SECONDS)
-                await asyncio.sleep(PAUSE_SECONDS)
+        await _until_generated(engine, model=model, prompt=_PROMPT.format(number=number, total=prompts))
+
+
+async def _until_generated(engine: Engine, *, model: str, prompt: str) -> None:
+    said = ""
+    while True:
+        try:
+            return await generate(engine, model=model, prompt=prompt)
+        except (WarmupError, ClientError) as error:
+            if str(error) != said:  # the same failure every second would bury the rest of the log
+                logger.warning("a warm-up generation failed, and is tried again each %g s: %s", PAUSE_SECONDS, error)
+            said = str(error)
+            await asyncio.sleep(PAUSE_SECONDS)
 
 
 async def generate(engine: Engine, *, model: str, prompt: str) -> None:
