@@ -1,0 +1,121 @@
+"""The simple forecasts: last value, same time yesterday, same time last week, and yesterday's course from today's level.
+
+None estimates anything, so none can go wrong in a way of its own. Where the day they look back to has no measurement,
+they look one period further back, and in the end to the last value.
+"""
+
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from warmfront_forecaster.domain.calendar import same_time_earlier
+from warmfront_forecaster.domain.models import FittedModel, IntArray
+from warmfront_forecaster.domain.series import (
+    STEP_SECONDS,
+    FloatArray,
+    Series,
+    alpha_of_half_life,
+    carry_forward,
+    smooth,
+    typical_level,
+)
+from warmfront_forecaster.domain.window import Window
+
+UTC = ZoneInfo("UTC")
+LOOK_BACKS = 3  # periods tried before the last value
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastValue:
+    """What was measured last goes on."""
+
+    name: str = "LastValue"
+    refit_seconds: int | None = None
+
+    def fit(self, series: Series) -> FittedModel:  # noqa: ARG002 - nothing to learn
+        """It is its own fit."""
+        return self
+
+    def paths(self, series: Series, origins: IntArray, window: Window) -> FloatArray:
+        """The newest measured value, on all steps."""
+        last = carry_forward(series.values)[origins]
+        return np.repeat(last[:, None], window.width, axis=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SameTimeEarlier:
+    """What was measured at the same time on the wall, `days` days before."""
+
+    name: str
+    days: int
+    zone: ZoneInfo = UTC
+    refit_seconds: int | None = None
+
+    def fit(self, series: Series) -> FittedModel:  # noqa: ARG002 - nothing to learn
+        """It is its own fit."""
+        return self
+
+    def paths(self, series: Series, origins: IntArray, window: Window) -> FloatArray:
+        """The earlier days' values, else the last one."""
+        seasonal = seasonal_values(series, self.days, self.zone, window.last)
+        path = at_steps(seasonal, origins, window)
+        return np.where(np.isfinite(path), path, LastValue().paths(series, origins, window))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """How far recent values lie from a curve of logarithms, and how long that is expected to last."""
+
+    memory_seconds: float  # half-life of what counts as recent
+    reach_seconds: float  # half of it is left this far ahead
+
+    def lift(self, curve: FloatArray, logs: FloatArray, origins: IntArray, window: Window) -> FloatArray:
+        """The curve (indexed as `logs`, and on) at the window's steps, moved by the level at each origin: (n, width)."""
+        level = smooth(logs - curve[: len(logs)], alpha_of_half_life(self.memory_seconds))
+        left: FloatArray = 0.5 ** (STEP_SECONDS * np.arange(window.first, window.last + 1) / self.reach_seconds)
+        return at_steps(curve, origins, window) + np.nan_to_num(level[origins])[:, None] * left
+
+
+@dataclass(frozen=True, kw_only=True)
+class YesterdayLevelled:
+    """Yesterday's course, moved to today's level: the seasonal random walk, in logarithms.
+
+    With l = log(1 + d/unit):  l[t+k] = l[t+k-day] + decay(k) * level[t],  level = smoothed l[t] - l[t-day].
+    Knows both that demand jumps at ten each day and that today is a busier day; far ahead, only the first is left.
+    """
+
+    name: str = "YesterdayLevelled"
+    zone: ZoneInfo = UTC
+    level: Level = Level(memory_seconds=120.0, reach_seconds=3_600.0)
+    refit_seconds: int | None = None
+
+    def fit(self, series: Series) -> FittedModel:  # noqa: ARG002 - nothing to learn
+        """It is its own fit."""
+        return self
+
+    def paths(self, series: Series, origins: IntArray, window: Window) -> FloatArray:
+        """Yesterday's logarithm plus the level, back as demand."""
+        unit = typical_level(series.values)
+        seasonal = np.log1p(seasonal_values(series, 1, self.zone, window.last) / unit)
+        path = self.level.lift(seasonal, np.log1p(series.values / unit), origins, window)
+        demand = unit * np.expm1(np.maximum(path, 0.0))
+        return np.where(np.isfinite(demand), demand, LastValue().paths(series, origins, window))
+
+
+def seasonal_values(series: Series, days: int, zone: ZoneInfo, ahead: int) -> FloatArray:
+    """[i], i < len + ahead: the newest measured value at the same wall time one, two .. LOOK_BACKS periods of `days` before."""
+    times = series.times(ahead)
+    found = np.full(len(times), np.nan)
+    for period in range(1, LOOK_BACKS + 1):
+        index = (same_time_earlier(times, days * period, zone) - series.start) // STEP_SECONDS
+        known = (index >= 0) & (index < len(series))
+        values = np.where(known, series.values[np.clip(index, 0, len(series) - 1)], np.nan)
+        found = np.where(np.isfinite(found), found, values)
+    return found
+
+
+def at_steps(curve: FloatArray, origins: IntArray, window: Window) -> FloatArray:
+    """curve[origin + step] for each origin and step of the window, shape (n, width)."""
+    steps = np.arange(window.first, window.last + 1)
+    return np.asarray(curve[origins[:, None] + steps], dtype=np.float64)
