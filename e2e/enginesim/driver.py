@@ -103,12 +103,10 @@ class EngineDriver:
         return delivery
 
     def abort(self, request_ids: list[str]) -> None:
-        """Drop what of these is unfinished, its KV with it."""
+        """Drop what of these is unfinished, its KV with it. vLLM counts a request that its client gave up as nothing."""
         for request_id in request_ids:
-            flight = self._in_flight.pop(request_id, None)
-            if flight is not None:
+            if self._in_flight.pop(request_id, None) is not None:
                 self._engine.abort(request_id)
-                self._metrics.finished(flight.times, "abort", self._clock())
 
     async def run(self) -> None:
         """Step for ever."""

@@ -155,10 +155,14 @@ class EngineMetrics:
         self._between_tokens.observe(seconds)
 
     def finished(self, times: SequenceTimes, reason: str, at: float) -> None:
-        """A sequence is over, by itself or not. One that was aborted before its first token has no times to report."""
-        self._finished[reason].inc()
+        """A sequence has all its tokens.
+
+        Raises:
+            ValueError: It has none yet.
+        """
         if times.scheduled is None or times.first_token is None or times.last_token is None:
-            return
+            raise ValueError("a sequence without a token has not finished")
+        self._finished[reason].inc()
         spans = {
             "e2e_request_latency_seconds": at - times.arrived,
             "request_queue_time_seconds": times.scheduled - times.arrived,
