@@ -47,6 +47,13 @@ def apply_file(path: Path) -> None:
     kubectl("apply", f"--filename={path}")
 
 
+def apply_manifest(manifest: Mapping[str, Any], *, manager: str = "user") -> dict[str, Any]:
+    """Apply one resource server-side, as GitOps tools do, and return what is stored."""
+    arguments = ("--server-side", f"--field-manager={manager}", "--filename=-", "--output=json")
+    stored: dict[str, Any] = json.loads(kubectl("apply", *arguments, stdin=json.dumps(manifest)))
+    return stored
+
+
 def apply_objects(*objects: Mapping[str, Any]) -> None:
     """Apply objects that are made here, server-side: their size does not allow the annotation of a client-side apply."""
     manifest = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})

@@ -39,6 +39,11 @@ def operator_numbers(text: str, *, namespace: str, name: str) -> OperatorNumbers
     )
 
 
+def ticks_done(text: str) -> float:
+    """Read how many passes the operator has made; 0 where it says nothing."""
+    return dict(_gauges(text, {})).get(("warmfront_tick_seconds_count", ""), 0.0)
+
+
 def pod_times(pods: Json) -> list[PodTimes]:
     """Read when each pod of a list was made, and when it turned Ready (warm, in Warmfront's gateway)."""
     return [

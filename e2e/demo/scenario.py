@@ -1,8 +1,9 @@
 """What the demo plays: which part of which trace, how much of it, and what it needs. Pure but for reading its own files."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
@@ -33,7 +34,7 @@ class Scenario:
     learns (the trace rests at zero there, so nothing needs to be played).
     """
 
-    service: InferenceService
+    manifest: dict[str, Any]  # the InferenceService, as a user applies it
     trace: RateTrace  # at the rate that is played
     history_end_seconds: float
     jump_seconds: float
@@ -41,6 +42,11 @@ class Scenario:
     prompt_words: TokenRange = field(default_factory=lambda: TokenRange(mean=190, spread=100))
     output: TokenRange = field(default_factory=lambda: TokenRange(mean=80, spread=40))
     seed: int = 13
+
+    @cached_property
+    def service(self) -> InferenceService:
+        """The InferenceService; defaults are filled in as the API server would."""
+        return InferenceService.model_validate(self.manifest)
 
     @property
     def tokens(self) -> MeanTokens:
@@ -104,7 +110,7 @@ def recorded() -> Scenario:
         trace = RateTrace.from_csv(file, time_column=TIME_COLUMN, rate_column=RATE_COLUMN)
     jump = 10 * DAY_SECONDS + 10 * HOUR + 600
     return Scenario(
-        service=load_service(SERVICE_FILE),
+        manifest=read_manifest(SERVICE_FILE),
         trace=trace.scaled(RATE_AFTER_JUMP / trace.rate_at(jump)),
         history_end_seconds=jump - 540,
         jump_seconds=jump,
@@ -116,6 +122,7 @@ def recorded() -> Scenario:
 RATE_AFTER_JUMP: Final = 3.9
 
 
-def load_service(path: Path) -> InferenceService:
-    """Read a sample InferenceService; its defaults are filled in as the API server would."""
-    return InferenceService.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Read a manifest of one resource."""
+    parsed: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return parsed

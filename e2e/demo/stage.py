@@ -12,7 +12,7 @@ from e2e.demo import kube, prometheus
 from e2e.demo.errors import DemoError
 from e2e.demo.install import install_warmfront
 from e2e.demo.readings import condition, pod_times
-from e2e.demo.scenario import SERVICE_FILE, Scenario
+from e2e.demo.scenario import Scenario
 from e2e.demo.snapshot import Snapshot
 from e2e.demo.verdict import CountSample, Evidence
 from e2e.demo.watch import Traffic, Watched, Watcher
@@ -54,9 +54,9 @@ class Stage:
             install_warmfront(tick_seconds=self.tick_seconds)
         with self.step("ten days of recorded traffic into a real Prometheus"):
             shift = prometheus.start_with_history(self.scenario, self.workspace)
-        with self.step(f"kubectl apply -f {SERVICE_FILE.name}, until its first pod is warm"):
+        with self.step("kubectl apply of the InferenceService, until its first pod is warm"):
             kube.apply_objects(_namespace(self.watched.namespace))
-            kube.apply_file(SERVICE_FILE)
+            kube.apply_manifest(self.scenario.manifest)
             kube.wait_for("the service is Ready", self._is("Ready"), seconds=READY_SECONDS)
         with self.step("until the forecast is trusted"):
             kube.wait_for("the forecast is Trusted", self._is("ForecastTrusted"), seconds=TRUSTED_SECONDS)

@@ -119,13 +119,22 @@ class Watcher:
 
 
 def read_operator(watched: Watched) -> OperatorNumbers:
-    """Read the operator's gauges of a service from its pod, through the API server: finer in time than Prometheus' scrapes."""
+    """Read the operator's gauges of a service."""
+    return operator_numbers(operator_metrics(), namespace=watched.namespace, name=watched.name)
+
+
+def operator_metrics() -> str:
+    """Read the operator's metrics from its pod, through the API server: finer in time than Prometheus' scrapes.
+
+    Returns:
+        Their text; empty where no operator runs.
+    """
     pods = kube.get("pods", f"--namespace={OPERATOR_NAMESPACE}", OPERATOR_PODS)["items"]
     running = [pod["metadata"]["name"] for pod in pods if pod["status"].get("phase") == "Running"]
     if not running:
-        return OperatorNumbers()
+        return ""
     path = f"/api/v1/namespaces/{OPERATOR_NAMESPACE}/pods/{running[0]}:{OPERATOR_METRICS_PORT}/proxy/metrics"
-    return operator_numbers(kube.kubectl("get", f"--raw={path}"), namespace=watched.namespace, name=watched.name)
+    return kube.kubectl("get", f"--raw={path}")
 
 
 def _with_numbers(numbers: OperatorNumbers, now: float) -> Snapshot:

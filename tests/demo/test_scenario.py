@@ -2,7 +2,7 @@
 
 import pytest
 
-from e2e.demo.scenario import SERVICE_FILE, Scenario, load_service, recorded
+from e2e.demo.scenario import Scenario, recorded
 from e2e.load.schedule import plan_requests
 from warmfront_forecaster.capacity.step_model import StepModel
 
@@ -48,8 +48,8 @@ def test_history_ends_now_and_keeps_the_time_of_day_apart_by_whole_days(scenario
     assert yesterdays_jump + DAY - 1_800_000_000 == 540
 
 
-def test_the_samples_capacity_is_what_its_engine_settings_give() -> None:
-    service = load_service(SERVICE_FILE)
+def test_the_samples_capacity_is_what_its_engine_settings_give(scenario: Scenario) -> None:
+    service = scenario.service
     env = {entry.name: float(entry.value or "nan") for entry in service.spec.engine.env}
     model = StepModel(
         base_seconds=env["ENGINESIM_STEP_BASE_SECONDS"], per_sequence_seconds=env["ENGINESIM_STEP_PER_SEQUENCE_SECONDS"]
@@ -59,7 +59,7 @@ def test_the_samples_capacity_is_what_its_engine_settings_give() -> None:
     assert service.spec.scaling.capacity.prefill_tokens_per_second == env["ENGINESIM_PREFILL_TOKENS_PER_SECOND"]
 
 
-def test_the_engine_takes_ninety_seconds_to_start() -> None:
-    env = {entry.name: entry.value for entry in load_service(SERVICE_FILE).spec.engine.env}
+def test_the_engine_takes_ninety_seconds_to_start(scenario: Scenario) -> None:
+    env = {entry.name: entry.value for entry in scenario.service.spec.engine.env}
     phases = ("LOAD", "COMPILE", "CAPTURE")
     assert sum(float(env[f"ENGINESIM_{phase}_SECONDS"] or "nan") for phase in phases) == 90
