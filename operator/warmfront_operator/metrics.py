@@ -48,6 +48,12 @@ WITHOUT_FORECAST: Final = Gauge(
     _SERVICE,
     registry=REGISTRY,
 )
+CANDIDATES: Final = Gauge(
+    "warmfront_candidate_replicas",
+    "Replicas that each input of the decision asked for; NaN: it did not take part.",
+    (*_SERVICE, "input"),
+    registry=REGISTRY,
+)
 REPLICAS: Final = Gauge(
     "warmfront_replicas", "Replicas by state: wanted, warm, starting, unschedulable.", (*_SERVICE, "state"), registry=REGISTRY
 )
@@ -79,6 +85,9 @@ def show_decision(key: ServiceKey, decision: Decision, counts: ReplicaCounts) ->
     without = decision.desired if numbers.without_forecast is None else numbers.without_forecast
     WITHOUT_FORECAST.labels(*key).set(without)
     DEMAND.labels(*key).set(_UNKNOWN if numbers.demand is None else numbers.demand)
+    asked = {Binding.REACTIVE: numbers.reactive, Binding.PREDICTIVE: numbers.predictive, Binding.FALLBACK: numbers.fallback}
+    for source, replicas in asked.items():
+        CANDIDATES.labels(*key, source).set(_UNKNOWN if replicas is None else replicas)
     LEAD_TIME.labels(*key).set(decision.lead_time_seconds)
     for binding in Binding:
         BINDING.labels(*key, binding).set(binding == decision.binding)
@@ -98,5 +107,5 @@ def forget(key: ServiceKey) -> None:
     """Drop the series of a service that is gone."""
     for gauge in _PER_SERVICE:
         gauge.remove_by_labels({"namespace": key.namespace, "name": key.name})
-    for gauge in (BINDING, FORECAST_STATE, REPLICAS):
+    for gauge in (BINDING, CANDIDATES, FORECAST_STATE, REPLICAS):
         gauge.remove_by_labels({"namespace": key.namespace, "name": key.name})
