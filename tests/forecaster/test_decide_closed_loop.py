@@ -135,6 +135,24 @@ def test_the_decision_without_the_forecast_is_tracked_beside_it() -> None:
     assert next(second for second, replicas in alone.items() if replicas == 3) == 1245
 
 
+class FalseAlarm(World):
+    """A trusted forecast of a peak that never comes."""
+
+    def _forecast(self, second: int, lead: int) -> Forecast:  # noqa: ARG002
+        return Forecast(state=ForecastState.TRUSTED, upper=1.9, median=0.4, max_demand_seen=3.0)
+
+
+def test_the_line_without_the_forecast_goes_down_where_a_false_alarm_holds() -> None:
+    """What the alarm cost can be told: the tracked line is the one that a reactive fleet went, to the tick."""
+    path = jump(0, low=1.9, high=0.4)
+    alarmed = list(FalseAlarm(path=path, policy=PREDICTIVE, foresight=True, ages=[10**6] * 3).run(1500))
+    reactive = list(World(path=path, policy=REACTIVE, ages=[10**6] * 3).run(1500))
+    assert {decision.desired for _, decision, _ in alarmed} == {3}
+    tracked = [decision.candidates.without_forecast for _, decision, _ in alarmed]
+    assert tracked == [decision.desired for _, decision, _ in reactive]
+    assert tracked[-1] == 1
+
+
 def test_a_forecast_in_shadow_changes_nothing() -> None:
     shadow = replace(REACTIVE, predictive=PredictiveMode.SHADOW)
     shown = [row[1].desired for row in World(path=jump(1200), policy=shadow, foresight=True).run(1500)]

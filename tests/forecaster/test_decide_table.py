@@ -181,6 +181,18 @@ def test_measured_demand(observation: Observation, desired: int, binding: Bindin
             id="and no further than a forecast may step",
         ),
         pytest.param(
+            seen(
+                None,
+                fleet=5,
+                forecast=replace(TRUSTED, median=5.9, max_demand_seen=6.0),
+                last_scale_up=(PastWant(time=NOW, replicas=1), PastWant(time=NOW, replicas=5)),
+            ),
+            5,
+            Binding.HOLD,
+            Reason.DEMAND_UNKNOWN,
+            id="nor faster than the pace allows",
+        ),
+        pytest.param(
             seen(None, policy={"min_replicas": 3}), 3, Binding.MINIMUM, Reason.MINIMUM_REPLICAS, id="bounds hold in an outage too"
         ),
         pytest.param(
@@ -285,6 +297,7 @@ def test_modes(policy: dict[str, Any], desired: int, reason: Reason, *, act: boo
     decision = decide(seen(policy=policy, forecast=TRUSTED), NOW)
     assert (decision.desired, decision.act, decision.reason) == (desired, act, reason)
     assert decision.candidates.predictive == 3
+    assert decision.candidates.without_forecast == (desired if policy["mode"] is Mode.PAUSED else 1)
 
 
 def test_advice_follows_its_own_line_and_not_the_replicas_that_others_set() -> None:

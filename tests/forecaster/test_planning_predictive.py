@@ -27,7 +27,7 @@ def pods(ready: int, starting: int = 0, unschedulable: int = 0) -> ReplicaCounts
         pytest.param(240, 1.5, pods(1, starting=1), 120, 1.75, id="only what it carries beyond demand: 0.5 x 60"),
         pytest.param(240, 5.0, pods(1, starting=1), 120, 2.0, id="demand takes all of it"),
         pytest.param(30, 1.0, pods(1, starting=3), 120, 0.0, id="never negative"),
-        pytest.param(240, 1.0, pods(1, unschedulable=3), 120, 2.0, id="pods that no node has room for clear nothing"),
+        pytest.param(240, 1.0, pods(4, unschedulable=3), 120, 2.0, id="pods that no node has room for clear nothing"),
     ],
 )
 def test_backlog_adds_what_pods_on_their_way_will_not_clear(
