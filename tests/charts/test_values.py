@@ -258,3 +258,18 @@ def test_values_can_be_combined(helm: Helm):
     assert len(projected(out)) == 2
     assert out.env("operator")["WARMFRONT_OPERATOR_PROMETHEUS_TOKEN_FILE"] == "/etc/warmfront/prometheus/token"  # noqa: S105
     assert out.env("forecaster")["WARMFRONT_FORECASTER_PROMETHEUS_CA_FILE"] == "/etc/warmfront/prometheus/ca.crt"
+
+
+def test_the_reference_names_every_value_with_its_default():
+    table, _ = (CHARTS.parent / "docs/reference/chart.md").read_text().split("\n## Objects\n")
+    rows = [line.split(" | ") for line in table.splitlines() if line.startswith("| `")]
+    documented = {row[0].strip("| `"): row[1].strip("`") for row in rows}
+    values = yaml.safe_load((CHARTS / "warmfront/values.yaml").read_text())
+
+    def default(path: str) -> str:
+        value = values
+        for name in path.split("."):
+            value = value[name]
+        return json.dumps(value)
+
+    assert documented == {path: default(path) for path in CASES}
