@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from e2e.localcluster import cluster, machine, python_tools, tools
 from e2e.localcluster.console import say, step
@@ -87,7 +86,7 @@ def with_(where: Cache, paths: ClusterPaths, options: argparse.Namespace) -> int
 
 
 def kubectl(where: Cache, paths: ClusterPaths, options: argparse.Namespace) -> int:
-    """kubectl inside the cluster."""
+    """Kubectl inside the cluster."""
     return inside(where, paths, [str(python_tools.kubectl(where)), *options.command])
 
 

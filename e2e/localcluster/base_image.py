@@ -33,8 +33,8 @@ _FOLDERS_KEPT = ("var/cache/apt/archives/partial", "var/lib/apt/lists/partial", 
 
 
 def base_key() -> str:
-    """Made of this file: which packages, from which suite, trimmed how."""
-    return digest(HERE, ["base_image.py"])
+    """Made of the recipe: which packages, from which suite, less what."""
+    return digest(HERE, [], [SUITE, *PACKAGES, *TRIMMED])
 
 
 def mirror(targets: Iterable[str]) -> str | None:
@@ -55,7 +55,9 @@ def machine_mirror() -> str:
     listing = run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)"])
     found = mirror(listing.splitlines())
     if found is None:
-        raise LocalClusterError(f"apt has no source for {SUITE}/main, from which the base image is made: add one to /etc/apt/sources.list.d.")
+        raise LocalClusterError(
+            f"apt has no source for {SUITE}/main, from which the base image is made: add one to /etc/apt/sources.list.d."
+        )
     return found
 
 
@@ -77,8 +79,7 @@ def ensure_base(where: Cache, buildah: Buildah) -> None:
         return
     with step("built the base image", announce="about a minute, once"), tempfile.TemporaryDirectory(dir=where.root) as folder:
         tree = Path(folder) / "tree"
-        words = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, tree, machine_mirror()]
-        run(words)
+        run(["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(tree), machine_mirror()])
         trim(tree)
         tree.chmod(0o755)
         buildah.commit_tree(BASE, tree, {KEY_LABEL: base_key()}, ["--env", "LANG=C.UTF-8", "--cmd", "python3"])

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from http.client import OK, HTTPConnection
 from pathlib import Path
 
@@ -82,7 +83,7 @@ def write_files(site: Site) -> None:
 
 
 def start_api(site: Site) -> Api:
-    """etcd and the API server, ready."""
+    """Etcd and the API server, ready."""
     ensure(site, components.etcd(site.binary, site.paths))
     ensure(site, components.api_server(site.binary, site.paths))
     api = Api(site.paths)
@@ -96,7 +97,7 @@ def start_runtimes(site: Site) -> None:
         ensure(site, components.containerd(site.paths, index))
     for index in range(site.shape.nodes):
         socket = site.paths.containerd_socket(index)
-        answers = lambda socket=socket: succeeds(["ctr", "--address", socket, "version"])  # noqa: E731 - bound to this socket
+        answers = partial(succeeds, ["ctr", "--address", socket, "version"])
         wait_for(site, f"containerd-{index}", f"containerd of node-{index}", answers)
 
 
@@ -145,10 +146,10 @@ def names_answered(paths: ClusterPaths) -> bool:
 def wait_ready(site: Site, api: Api) -> None:
     """Until a pod that is made now would run: nodes, GPUs, names, and the account that pods get."""
     for index in range(site.shape.nodes):
-        wait_for(site, f"kubelet-{index}", f"node-{index} to register", lambda index=index: nodes.is_registered(api, index))
+        wait_for(site, f"kubelet-{index}", f"node-{index} to register", partial(nodes.is_registered, api, index))
         nodes.give_gpus(api, index, site.shape.gpus_per_node)
     for index in range(site.shape.nodes):
-        ready = lambda index=index: nodes.node_ready(api, index, site.shape.gpus_per_node)  # noqa: E731 - bound to this node
+        ready = partial(nodes.node_ready, api, index, site.shape.gpus_per_node)
         wait_for(site, f"kubelet-{index}", f"node-{index} to be ready", ready)
     account = "/api/v1/namespaces/default/serviceaccounts/default"
     wait_for(site, "kube-controller-manager", "the default ServiceAccount", lambda: getattr(api.get(account), "status", 0) == OK)

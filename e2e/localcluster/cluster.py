@@ -57,7 +57,8 @@ def wanted_shape(seen: Status, nodes_wanted: int | None, gpus: int | None) -> Sh
     )
     if seen.phase is Phase.RUNNING and asked != base:
         raise LocalClusterError(
-            f"The cluster runs with {base.nodes} nodes and {base.gpus_per_node} GPUs each; take it down first: `make cluster-down`."
+            f"The cluster runs with {base.nodes} nodes of {base.gpus_per_node} GPUs. For another shape take it down first: "
+            "`make cluster-down`."
         )
     return asked
 

@@ -19,7 +19,7 @@ class Component:
 
 
 def etcd(binary: Path, paths: ClusterPaths) -> Component:
-    """etcd without fsync: a test cluster need not survive a power cut, and a killed process loses nothing by it."""
+    """Etcd without fsync: a test cluster need not survive a power cut, and a killed process loses nothing by it."""
     peer = "http://127.0.0.1:2380"
     flags = [f"--data-dir={paths.data}/etcd", f"--listen-client-urls={ETCD_URL}", f"--advertise-client-urls={ETCD_URL}"]
     flags += [f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}"]
@@ -31,9 +31,20 @@ def api_server(binary: Path, paths: ClusterPaths) -> Component:
     pki, issuer = paths.pki, f"https://kubernetes.default.svc.{CLUSTER_DOMAIN}"
     flags = [f"--etcd-servers={ETCD_URL}", f"--secure-port={API_PORT}", "--bind-address=0.0.0.0"]
     flags += [f"--advertise-address={API_ADDRESS}", f"--service-cluster-ip-range={SERVICE_RANGE}", "--allow-privileged"]
-    flags += [f"--tls-cert-file={pki}/apiserver.crt", f"--tls-private-key-file={pki}/apiserver.key", f"--client-ca-file={pki}/ca.crt"]
-    flags += [f"--service-account-key-file={pki}/service-accounts.key", f"--service-account-signing-key-file={pki}/service-accounts.key"]
-    flags += [f"--service-account-issuer={issuer}", "--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction"]
+    flags += [
+        f"--tls-cert-file={pki}/apiserver.crt",
+        f"--tls-private-key-file={pki}/apiserver.key",
+        f"--client-ca-file={pki}/ca.crt",
+    ]
+    flags += [
+        f"--service-account-key-file={pki}/service-accounts.key",
+        f"--service-account-signing-key-file={pki}/service-accounts.key",
+    ]
+    flags += [
+        f"--service-account-issuer={issuer}",
+        "--authorization-mode=Node,RBAC",
+        "--enable-admission-plugins=NodeRestriction",
+    ]
     flags += [f"--kubelet-client-certificate={pki}/apiserver-kubelet-client.crt"]
     flags += [f"--kubelet-client-key={pki}/apiserver-kubelet-client.key", "--kubelet-preferred-address-types=InternalIP"]
     flags += [f"--requestheader-client-ca-file={pki}/front-proxy-ca.crt", "--requestheader-allowed-names=front-proxy-client"]
@@ -56,7 +67,12 @@ def controller_manager(binary: Path, paths: ClusterPaths) -> Component:
 
 def scheduler(binary: Path, paths: ClusterPaths) -> Component:
     """The scheduler."""
-    flags = [f"--kubeconfig={paths.data}/kube-scheduler.kubeconfig", "--bind-address=127.0.0.1", "--leader-elect=false", *_FAST_CLIENT]
+    flags = [
+        f"--kubeconfig={paths.data}/kube-scheduler.kubeconfig",
+        "--bind-address=127.0.0.1",
+        "--leader-elect=false",
+        *_FAST_CLIENT,
+    ]
     return Component(name="kube-scheduler", arguments=(str(binary), "kube-scheduler", *flags))
 
 

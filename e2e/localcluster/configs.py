@@ -117,7 +117,11 @@ def kubelet(*, node: int, data: Path, socket: Path, authority: Path, cgroup: str
         "enforceNodeAllocatable": [],
         "failSwapOn": False,
         "localStorageCapacityIsolation": False,
-        "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True}, "x509": {"clientCAFile": str(authority)}},
+        "authentication": {
+            "anonymous": {"enabled": False},
+            "webhook": {"enabled": True},
+            "x509": {"clientCAFile": str(authority)},
+        },
         "authorization": {"mode": "Webhook"},
         "containerRuntimeEndpoint": f"unix://{socket}",
         "podLogsDir": str(data / "pod-logs"),

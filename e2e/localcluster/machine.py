@@ -54,7 +54,9 @@ def require_kernel_features(where: Cache) -> None:
     """Raises UnsupportedMachineError with the first feature that is missing."""
     where.root.mkdir(parents=True, exist_ok=True)
     if not can_make_namespaces():
-        raise UnsupportedMachineError("This machine does not let us make network namespaces (a container without CAP_SYS_ADMIN?).")
+        raise UnsupportedMachineError(
+            "This machine does not let us make network namespaces (a container without CAP_SYS_ADMIN?)."
+        )
     if not can_overlay(where.root):
         raise UnsupportedMachineError(
             f"No overlay file system can be mounted below {where.root}: set WARMFRONT_CACHE to a folder on a disk (ext4, xfs)."
@@ -62,7 +64,9 @@ def require_kernel_features(where: Cache) -> None:
     if not can_bridge():
         raise UnsupportedMachineError("The kernel has no network bridges (module `bridge`).")
     if not can_nftables():
-        raise UnsupportedMachineError("The kernel has no nftables with address translation (modules `nf_tables`, `nft_chain_nat`).")
+        raise UnsupportedMachineError(
+            "The kernel has no nftables with address translation (modules `nf_tables`, `nft_chain_nat`)."
+        )
     if not has_memory_cgroup():
         raise UnsupportedMachineError("The memory cgroup is not there below /sys/fs/cgroup.")
 

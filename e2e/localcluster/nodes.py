@@ -45,7 +45,7 @@ def write_configs(paths: ClusterPaths, index: int) -> None:
 
 
 def ctr(paths: ClusterPaths, index: int, *arguments: str | Path) -> str:
-    """containerd's own client, in the namespace that the kubelet uses."""
+    """Containerd's own client, in the namespace that the kubelet uses."""
     return run(["ctr", "--address", paths.containerd_socket(index), "--namespace", "k8s.io", *arguments])
 
 
@@ -85,14 +85,14 @@ def give_gpus(api: Api, index: int, count: int) -> None:
     name = GPU.replace("/", "~1")
     patch = [{"op": "add", "path": f"/status/{part}/{name}", "value": str(count)} for part in ("capacity", "allocatable")]
     answer = api.request("PATCH", f"/api/v1/nodes/node-{index}/status", patch, "application/json-patch+json")
-    if answer.status != 200:  # noqa: PLR2004 - HTTP OK
+    if answer.status != 200:
         raise ClusterBrokenError(f"The API server refused the GPUs of node-{index}: {answer.body}")
 
 
 def is_registered(api: Api, index: int) -> bool:
     """Whether the kubelet has made its Node and reported its capacity."""
     answer = api.get(f"/api/v1/nodes/node-{index}")
-    return answer is not None and answer.status == 200 and bool(answer.body["status"].get("capacity"))  # noqa: PLR2004
+    return answer is not None and answer.status == 200 and bool(answer.body["status"].get("capacity"))
 
 
 def is_ready(body: dict[str, Any], gpus: int) -> bool:
@@ -105,4 +105,4 @@ def is_ready(body: dict[str, Any], gpus: int) -> bool:
 def node_ready(api: Api, index: int, gpus: int) -> bool:
     """The same, asked of the API server."""
     answer = api.get(f"/api/v1/nodes/node-{index}")
-    return answer is not None and answer.status == 200 and is_ready(answer.body, gpus)  # noqa: PLR2004
+    return answer is not None and answer.status == 200 and is_ready(answer.body, gpus)

@@ -32,7 +32,9 @@ NEEDED = (
 _SERVICES = {"prometheus": "prometheus.service", "redis-server": "redis-server.service", "containerd": "containerd.service"}
 _POLICY = Path("/usr/sbin/policy-rc.d")
 _SAVED_POLICY = Path("/usr/sbin/policy-rc.d.before-warmfront")
-_OUR_POLICY = "#!/bin/sh\n# Written by warmfront's e2e/localcluster while it installs packages: no service is started.\nexit 101\n"
+_OUR_POLICY = (
+    "#!/bin/sh\n# Written by warmfront's e2e/localcluster while it installs packages: no service is started.\nexit 101\n"
+)
 # Where a package is stood in for by other builds of the same programs, as on machines with docker-ce.
 _ALTERNATIVES = {"containerd": ("containerd", "ctr"), "runc": ("runc",)}
 
@@ -105,7 +107,9 @@ def ensure_packages() -> None:
         UnsupportedMachineError: this is not Debian or one of its descendants.
     """
     if not shutil.which("apt-get") or not shutil.which("dpkg-query"):
-        raise UnsupportedMachineError(f"The local cluster installs Debian packages ({', '.join(NEEDED)}); there is no apt-get here.")
+        raise UnsupportedMachineError(
+            f"The local cluster installs Debian packages ({', '.join(NEEDED)}); there is no apt-get here."
+        )
     programs = [name for names in _ALTERNATIVES.values() for name in names if shutil.which(name)]
     wanted = missing(installed(), programs)
     if wanted:

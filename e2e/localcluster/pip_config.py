@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # Whoever needs others (a proxy is passed by buildah itself) has an unusual setup; better an error than a surprise.
-_SETTINGS = ("index-url", "extra-index-url", "trusted-host", "cert", "client-cert", "find-links", "no-index", "timeout", "retries")
+_SETTINGS = (
+    "index-url",
+    "extra-index-url",
+    "trusted-host",
+    "cert",
+    "client-cert",
+    "find-links",
+    "no-index",
+    "timeout",
+    "retries",
+)
 _ALIASES = {"default-timeout": "timeout"}
 _CERTIFICATES = Path("/etc/ssl/certs")
 
@@ -44,7 +54,9 @@ def from_files(files: Iterable[Path]) -> dict[str, str]:
 def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The settings in variables such as PIP_INDEX_URL."""
     return {
-        name.removeprefix("PIP_").lower().replace("_", "-"): value for name, value in environment.items() if name.startswith("PIP_")
+        name.removeprefix("PIP_").lower().replace("_", "-"): value
+        for name, value in environment.items()
+        if name.startswith("PIP_")
     }
 
 

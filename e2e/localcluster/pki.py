@@ -65,27 +65,25 @@ def extensions(identity: Identity) -> str:
     return "\n".join(lines) + "\n"
 
 
+def request(folder: Path, file: str, subject: str, *options: str) -> None:
+    """A new key, and with it a certificate request, or with `-x509` a certificate signed by itself."""
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", str(folder / f"{file}.key")]
+    run(["openssl", "req", *key, "-subj", subject, *options])
+
+
 def make_authority(folder: Path, name: str) -> None:
     """A self-signed authority."""
-    run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", _DAYS]
-        + ["-subj", f"/CN=warmfront-{name}", "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.crt"]
-        + ["-addext", "keyUsage=critical,keyCertSign,cRLSign,digitalSignature"]
-    )
+    usage = "keyUsage=critical,keyCertSign,cRLSign,digitalSignature"
+    request(folder, name, f"/CN=warmfront-{name}", "-x509", "-days", _DAYS, "-addext", usage, "-out", str(folder / f"{name}.crt"))
 
 
 def make_identity(folder: Path, identity: Identity) -> None:
     """A key and a certificate signed by its authority."""
     base, authority = folder / identity.file, folder / identity.authority
-    run(
-        ["openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", identity.subject]
-        + ["-keyout", f"{base}.key", "-out", f"{base}.csr"]
-    )
+    request(folder, identity.file, identity.subject, "-out", f"{base}.csr")
     Path(f"{base}.ext").write_text(extensions(identity))
-    run(
-        ["openssl", "x509", "-req", "-in", f"{base}.csr", "-days", _DAYS, "-extfile", f"{base}.ext", "-out", f"{base}.crt"]
-        + ["-CA", f"{authority}.crt", "-CAkey", f"{authority}.key"]
-    )
+    signer = ["-CA", f"{authority}.crt", "-CAkey", f"{authority}.key", "-days", _DAYS]
+    run(["openssl", "x509", "-req", "-in", f"{base}.csr", "-extfile", f"{base}.ext", "-out", f"{base}.crt", *signer])
 
 
 def make_all(folder: Path, nodes: int) -> None:

@@ -54,7 +54,7 @@ def resolve(api: Api, target: Target) -> str:
     if target.address:
         return target.address
     answer = api.get(f"/api/v1/namespaces/{target.namespace}/services/{target.service}")
-    address = answer.body["spec"].get("clusterIP") if answer is not None and answer.status == 200 else None  # noqa: PLR2004
+    address = answer.body["spec"].get("clusterIP") if answer is not None and answer.status == 200 else None
     if address in (None, "None"):
         raise LocalClusterError(f"There is no Service {target.namespace}/{target.service} with an address.")
     return str(address)
@@ -90,7 +90,7 @@ class Relay:
             say(f"relay: {self.address}:{self.port} cannot be reached: {error}")
             answer.close()
             return
-        inner.setblocking(False)
+        inner.settimeout(0)
         reader, writer = await asyncio.open_connection(sock=inner)
         await asyncio.gather(pump(outer, writer), pump(reader, answer))
         for end in (writer, answer):

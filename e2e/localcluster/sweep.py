@@ -1,7 +1,6 @@
 """Removing a cluster whole, in whatever state an earlier command or a crash left it. Every part may be absent."""
 
 import contextlib
-import os
 import shutil
 import signal
 import time
@@ -60,13 +59,13 @@ def cgroup_pids(name: str) -> set[int]:
 def network_pids(file: Path) -> set[int]:
     """The processes in the cluster's network namespace: components, but also what was started with `in`."""
     try:
-        wanted = os.stat(file)
+        wanted = file.stat()
     except OSError:
         return set()
     found = set()
     for pid in all_pids():
         with contextlib.suppress(OSError):
-            seen = os.stat(f"/proc/{pid}/ns/net")
+            seen = Path(f"/proc/{pid}/ns/net").stat()
             if (seen.st_dev, seen.st_ino) == (wanted.st_dev, wanted.st_ino):
                 found.add(pid)
     return found
@@ -92,7 +91,9 @@ def kill_all(paths: ClusterPaths) -> None:
         send(left, signal.SIGKILL)
         gone(left, 2.0)
         if time.monotonic() > deadline:
-            raise ClusterBrokenError(f"These processes of the cluster do not die: {sorted(left)}. Look at them with `ps`, then try again.")
+            raise ClusterBrokenError(
+                f"These processes of the cluster do not die: {sorted(left)}. See what they wait for with `ps`, and try again."
+            )
 
 
 def unescape(field: str) -> str:
