@@ -9,7 +9,8 @@ import yaml
 
 from tests.charts.helm import CHARTS, Helm, Rendered
 from warmfront_api.names import LABEL_SERVICE, PORT_METRICS
-from warmfront_operator.settings import Settings
+from warmfront_forecaster.settings import Settings as ForecasterSettings
+from warmfront_operator.settings import Settings as OperatorSettings
 
 COMPONENTS = ("operator", "forecaster")
 NAMES = [
@@ -173,33 +174,53 @@ def test_the_operator_still_reaches_the_forecaster_when_scraping_is_limited(helm
 # Contracts with the components
 
 
-def test_the_operators_settings_take_what_the_chart_sets(helm: Helm):
-    out = helm.render(
-        {
-            "operator": {"watchNamespaces": ["a", "b"], "tickSeconds": 5},
-            "prometheus": {
-                "url": "http://p:9090",
-                "tokenSecret": {"name": "t"},
-                "ca": {"secret": "c"},
-                "tenant": {"header": "H", "value": "v"},
-            },
-        }
-    )
-    env = out.env("operator")
+PROMETHEUS = {
+    "url": "http://p:9090",
+    "tokenSecret": {"name": "t"},
+    "ca": {"secret": "c"},
+    "tenant": {"header": "X-Scope-OrgID", "value": "ml"},
+}
+Settings = OperatorSettings | ForecasterSettings
+
+
+def settings_of(component: str, out: Rendered) -> Settings:
+    """What a component makes of the environment that the chart gives it; every variable must be one of its settings."""
+    kind: type[Settings] = {"operator": OperatorSettings, "forecaster": ForecasterSettings}[component]
+    env = out.env(component)
+    prefix = f"WARMFRONT_{component.upper()}_"
+    ours = {name.removeprefix(prefix).lower() for name in env if name.startswith(prefix)}
+    assert ours <= kind.model_fields.keys()
     with mock.patch.dict(os.environ, env, clear=True):
-        settings = Settings()
-    assert {name.removeprefix("WARMFRONT_OPERATOR_").lower() for name in env} <= Settings.model_fields.keys()
-    assert settings.namespaces == ("a", "b")
-    assert settings.tick_seconds == 5
-    assert (settings.prometheus_tenant_header, settings.prometheus_tenant) == ("H", "v")
-    mounts = {mount["name"]: mount["mountPath"] for mount in out.container("operator")["volumeMounts"]}
-    for file in (settings.prometheus_token_file, settings.prometheus_ca_file):
-        assert str(file).startswith(mounts["prometheus"] + "/")
+        return kind()
 
 
-def test_the_operators_port_is_the_one_it_listens_on(defaults: Rendered):
-    [port] = defaults.container("operator")["ports"]
-    assert port["containerPort"] == Settings.model_fields["metrics_port"].default
+@pytest.mark.parametrize("component", COMPONENTS)
+def test_a_component_reads_prometheus_from_what_the_chart_sets(helm: Helm, component: str):
+    out = helm.render({"prometheus": PROMETHEUS})
+    settings = settings_of(component, out)
+    assert settings.prometheus_url == "http://p:9090"
+    assert (settings.prometheus_tenant_header, settings.prometheus_tenant) == ("X-Scope-OrgID", "ml")
+    mounts = {mount["name"]: mount["mountPath"] for mount in out.container(component)["volumeMounts"]}
+    files = {str(settings.prometheus_token_file), str(settings.prometheus_ca_file)}
+    assert files == {f"{mounts['prometheus']}/token", f"{mounts['prometheus']}/ca.crt"}
+
+
+def test_the_components_take_their_own_values(helm: Helm):
+    values = {"operator": {"watchNamespaces": ["a", "b"], "tickSeconds": 5}, "forecaster": {"workers": 3}}
+    out = helm.render(values)
+    operator, forecaster = settings_of("operator", out), settings_of("forecaster", out)
+    assert isinstance(operator, OperatorSettings)
+    assert isinstance(forecaster, ForecasterSettings)
+    assert (operator.namespaces, operator.tick_seconds) == (("a", "b"), 5)
+    assert forecaster.workers == 3
+
+
+def test_ports_are_those_that_the_components_listen_on(defaults: Rendered):
+    operator, forecaster = settings_of("operator", defaults), settings_of("forecaster", defaults)
+    assert isinstance(operator, OperatorSettings)
+    assert isinstance(forecaster, ForecasterSettings)
+    ports = {name: defaults.container(name)["ports"][0]["containerPort"] for name in COMPONENTS}
+    assert ports == {"operator": operator.metrics_port, "forecaster": forecaster.port}
 
 
 def test_the_operator_asks_the_forecaster_where_it_listens(defaults: Rendered):

@@ -138,6 +138,7 @@ CASES: dict[str, tuple[Values, Look, Any]] = {
     **simple("operator.logFormat", "text", env("operator", "LOG_FORMAT"), "text"),
     **simple("forecaster.enabled", OFF, env("operator", "FORECASTER_URL"), ""),
     **simple("forecaster.workers", 3, env("forecaster", "WORKERS"), "3"),
+    **simple("forecaster.logLevel", "DEBUG", env("forecaster", "LOG_LEVEL"), "DEBUG"),
     **simple("gateway.image.repository", "mirror/g", env("operator", "GATEWAY_IMAGE"), "mirror/g:0.1.0"),
     **simple("gateway.image.tag", "v9", env("operator", "GATEWAY_IMAGE"), "warmfront/gateway:v9"),
     **simple("gateway.image.digest", DIGEST, env("operator", "GATEWAY_IMAGE"), f"warmfront/gateway@{DIGEST}"),
