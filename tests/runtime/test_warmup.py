@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import ClientError, web
 
-from tests.runtime.fakes import MODEL, Gateway, MakeGateway, reply
+from tests.runtime.fakes import MODEL, Gateway, MakeGateway, hang, reply
 from warmfront_api.workload import Warmup
 from warmfront_runtime.errors import WarmupError
 from warmfront_runtime.gateway.health import Probe
@@ -142,6 +142,16 @@ async def test_a_generation_that_fails_is_tried_again_until_it_completes(scene: 
     await scene.at(1, Probe.HEALTHY)
     assert await scene.at(2, Probe.HEALTHY) is State.READY
     assert len(scene.engine.calls) == 4
+
+
+async def test_a_generation_that_never_ends_is_given_up_for_a_new_one(gateway: Gateway, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(run, "PAUSE_SECONDS", 0)
+    monkeypatch.setattr(run, "GENERATION_TIMEOUT_SECONDS", 0.05)
+    answers = [hang, reply(GENERATED[1])]
+    gateway.engine.answer = lambda request: answers.pop(0)(request)
+    async with asyncio.timeout(5):
+        await run.warm_up(gateway.engine_client, model=MODEL, prompts=1)
+    assert gateway.engine.aborted.is_set()
 
 
 async def test_a_model_that_only_embeds_is_warmed_by_embeddings(scene: Scene):

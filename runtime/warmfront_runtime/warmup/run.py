@@ -13,6 +13,8 @@ logger = logging.getLogger(__name__)
 
 OUTPUT_TOKENS = 16
 PAUSE_SECONDS = 1.0
+# The first generation may still compile; one that takes longer than this is lost, and only a new one can show warmth.
+GENERATION_TIMEOUT_SECONDS = 300.0
 _PROMPT = "Warm-up {number} of {total}. Describe in a few sentences how a kettle brings water to the boil, step by step."
 
 
@@ -34,11 +36,12 @@ async def _until_generated(engine: Engine, *, model: str, prompt: str) -> None:
     said = ""
     while True:
         try:
-            return await generate(engine, model=model, prompt=prompt)
-        except (WarmupError, ClientError) as error:
-            if str(error) != said:  # the same failure every second would bury the rest of the log
-                logger.warning("a warm-up generation failed, and is tried again each %g s: %s", PAUSE_SECONDS, error)
-            said = str(error)
+            async with asyncio.timeout(GENERATION_TIMEOUT_SECONDS):
+                return await generate(engine, model=model, prompt=prompt)
+        except (WarmupError, ClientError, TimeoutError) as error:
+            if repr(error) != said:  # the same failure every second would bury the rest of the log
+                logger.warning("a warm-up generation failed, and is tried again each %g s: %r", PAUSE_SECONDS, error)
+            said = repr(error)
             await asyncio.sleep(PAUSE_SECONDS)
 
 
