@@ -144,8 +144,14 @@ def _translate(error: Exception, url: str) -> PrometheusError:
     """Each way in which a request can fail, as one of ours."""
     for kind, retryable, words in _FAILURES:
         if isinstance(error, kind):
-            return PrometheusError(words.format(url=url, error=error), retryable=retryable)
+            return PrometheusError(words.format(url=url, error=_cause(error)), retryable=retryable)
     return _malformed(error)
+
+
+def _cause(error: Exception) -> str:
+    """The innermost reason: the layers around it repeat the query and say nothing more."""
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    return str(error) if reason is None else str(reason).rpartition(": ")[2]
 
 
 @dataclass(frozen=True)

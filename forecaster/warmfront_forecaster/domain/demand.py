@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from warmfront_forecaster.domain.series import FloatArray, Series, fill_from_neighbours
+from warmfront_forecaster.domain.series import STEP_SECONDS, FloatArray, Series, fill_from_neighbours
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,3 +41,36 @@ def demand(traffic: Traffic, rates: ReplicaRates) -> Series:
     per_request = prompt / rates.prefill_tokens_per_second + output / rates.decode_tokens_per_second
     values = np.where(traffic.arrivals == 0, 0.0, traffic.arrivals * per_request)
     return Series(start=traffic.start, values=values)
+
+
+def blank(start: int, end: int) -> Traffic:
+    """Nothing measured on the grid from `start` to `end`, both included (Unix seconds)."""
+    steps = max(0, (end - start) // STEP_SECONDS + 1)
+    return Traffic(start=start, arrivals=_missing(steps), prompt_tokens=_missing(steps), output_tokens=_missing(steps))
+
+
+def join(known: Traffic, newer: Traffic, keep_seconds: float) -> Traffic:
+    """`known` continued by `newer`, whose measurements count where both have some; the oldest dropped beyond `keep_seconds`."""
+    end = max(_end(known), _end(newer))
+    start = max(min(known.start, newer.start), end - int(keep_seconds // STEP_SECONDS) * STEP_SECONDS)
+    joined = blank(start, end)
+    for part in (known, newer):
+        for name in ("arrivals", "prompt_tokens", "output_tokens"):
+            _lay(getattr(joined, name), getattr(part, name), (part.start - start) // STEP_SECONDS)
+    return joined
+
+
+def _end(traffic: Traffic) -> int:
+    return traffic.start + (len(traffic.arrivals) - 1) * STEP_SECONDS
+
+
+def _missing(steps: int) -> FloatArray:
+    return np.full(steps, np.nan)
+
+
+def _lay(onto: FloatArray, values: FloatArray, at: int) -> None:
+    """Write the measured values from index `at` on; what falls outside is dropped."""
+    skip = max(0, -at)
+    part = values[skip : skip + max(0, len(onto) - max(0, at))]
+    target = onto[max(0, at) : max(0, at) + len(part)]
+    np.copyto(target, part, where=np.isfinite(part))
