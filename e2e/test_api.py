@@ -1,7 +1,5 @@
 """The API on a real API server: good samples are taken, each bad one is refused in the words that its header gives."""
 
-# ruff: noqa: D103 - the tests' names say it
-
 import json
 import uuid
 from collections.abc import Iterator
@@ -23,12 +21,17 @@ IDLE = {"mode": "Paused", "maxReplicas": 2, "capacity": {"prefillTokensPerSecond
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _definition() -> None:
-    """The definition of this checkout; not written where it is there already, so that it stays its release's."""
+def _definition() -> Iterator[None]:
+    """The definition of this checkout. Where it is there already, it stays its release's; else it goes again, for Helm to install."""
+    name = f"customresourcedefinition/{RESOURCE}"
     arguments = ("--server-side", "--force-conflicts", "--filename", str(CRDS / f"{RESOURCE}.yaml"))
-    if attempt("kubectl", "diff", *arguments).status != 0:
+    absent = attempt("kubectl", "get", name).status != 0
+    if absent or attempt("kubectl", "diff", *arguments).status != 0:
         kubectl("apply", *arguments)
-    kubectl("wait", "--for=condition=Established", f"customresourcedefinition/{RESOURCE}", "--timeout=30s")
+    kubectl("wait", "--for=condition=Established", name, "--timeout=30s")
+    yield
+    if absent:
+        kubectl("delete", name)
 
 
 @pytest.fixture(scope="module")

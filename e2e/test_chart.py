@@ -1,7 +1,5 @@
 """Both charts on a real API server, by the real Helm: taken, bound to the rights they ask for, and gone again."""
 
-# ruff: noqa: D103 - the tests' names say it
-
 import json
 import time
 import uuid
