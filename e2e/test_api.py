@@ -22,7 +22,7 @@ IDLE = {"mode": "Paused", "maxReplicas": 2, "capacity": {"prefillTokensPerSecond
 
 @pytest.fixture(scope="module", autouse=True)
 def _definition() -> Iterator[None]:
-    """The definition of this checkout. Where it is there already, it stays its release's; else it goes again, for Helm to install."""
+    """The definition of this checkout. One that is there stays its release's; ours goes again, for Helm to install."""
     name = f"customresourcedefinition/{RESOURCE}"
     arguments = ("--server-side", "--force-conflicts", "--filename", str(CRDS / f"{RESOURCE}.yaml"))
     absent = attempt("kubectl", "get", name).status != 0
