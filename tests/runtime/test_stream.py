@@ -82,10 +82,19 @@ async def test_an_engine_that_dies_before_its_first_event_is_an_honest_502(gatew
 
 
 async def test_a_stream_that_just_ends_is_not_taken_for_complete(gateway: Gateway):
-    gateway.engine.answer = stream(chunk("Hel"))
+    gateway.engine.answer = stream(chunk("Hel"), chunk("lo")[:20])
     async with gateway.chat() as response:
-        assert last_event(await response.read())["code"] == 502
+        body = await response.read()
+    assert body.startswith(chunk("Hel") + b'data: {"error"'), "the half event is not let through"
+    assert last_event(body)["code"] == 502
     assert gateway.outcomes() == {"arrivals": 1, "failed": 1}
+
+
+async def test_an_end_mark_without_a_blank_line_is_one(gateway: Gateway):
+    gateway.engine.answer = stream(chunk("Hel"), DONE.rstrip())
+    async with gateway.chat() as response:
+        assert await response.read() == chunk("Hel") + DONE.rstrip()
+    assert gateway.outcomes() == {"arrivals": 1, "served": 1}
 
 
 async def test_the_engines_own_error_event_passes_and_counts_as_failed(gateway: Gateway):

@@ -147,8 +147,12 @@ async def test_a_generation_that_fails_is_tried_again_until_it_completes(scene: 
 async def test_a_generation_that_never_ends_is_given_up_for_a_new_one(gateway: Gateway, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(run, "PAUSE_SECONDS", 0)
     monkeypatch.setattr(run, "GENERATION_TIMEOUT_SECONDS", 0.05)
-    answers = [hang, reply(GENERATED[1])]
-    gateway.engine.answer = lambda request: answers.pop(0)(request)
+    answers = iter([hang, reply(GENERATED[1])])
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return await next(answers)(request)
+
+    gateway.engine.answer = answer
     async with asyncio.timeout(5):
         await run.warm_up(gateway.engine_client, model=MODEL, prompts=1)
     assert gateway.engine.aborted.is_set()

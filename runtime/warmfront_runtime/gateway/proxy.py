@@ -172,9 +172,10 @@ class Exchange:
         scanner = self._scanner = SseScanner(leave_out_usage=usage_is_ours)
         async for piece in upstream.content.iter_any():
             await self._pass_on(scanner.feed(piece), delivery)
-        await self._pass_on(scanner.finish(), delivery)
+        rest = scanner.finish()
         if not scanner.done:
             raise EngineBrokenError(_BROKEN)
+        await self._pass_on(rest, delivery)
         await delivery.finish()
         self._close(Outcome.FAILED if scanner.failed else Outcome.SERVED, scanner.usage)
         return delivery.response
