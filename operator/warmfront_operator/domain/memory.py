@@ -87,7 +87,7 @@ def read(memory: Memory, *, demand_known: bool, ticked_at: datetime) -> Memory:
 def decided(memory: Memory, decision: Decision, now: datetime) -> Memory:
     """Remember a decision; a change of the wanted replicas goes into the list that status shows."""
     decisions = memory.decisions
-    before = decision.current if memory.last_desired is None else memory.last_desired
+    before = memory.last_desired or 0  # the first decision of all starts from nothing
     if decision.desired != before:
         decisions = (_entry(decision, before), *decisions)[:MAX_DECISIONS]
     return replace(
