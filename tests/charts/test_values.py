@@ -171,7 +171,7 @@ CASES: dict[str, tuple[Values, Look, Any]] = {
 }
 
 
-def leaves(values: Any, path: str = "") -> Iterator[str]:  # noqa: ANN401 - a YAML tree
+def leaves(values: Any, path: str = "") -> Iterator[str]:
     """Paths of the values that can be set one by one."""
     whole = {"podSecurityContext", "resources.requests", "resources.limits"}
     if not isinstance(values, dict) or not values or any(path.endswith(name) for name in whole):

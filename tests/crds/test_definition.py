@@ -88,7 +88,7 @@ def test_a_resource_that_no_operator_has_seen_is_not_current():
     assert [(c.type, c.status, c.reason) for c in status.conditions] == [("Ready", "Unknown", "Pending")]
 
 
-def defaulted(value: Any, schema: dict[str, Any]) -> Any:  # noqa: ANN401 - a JSON value
+def defaulted(value: Any, schema: dict[str, Any]) -> Any:
     """What the API server stores, by the rule of its documentation: defaults fill absent fields, from the top down."""
     if isinstance(value, list):
         return [defaulted(item, schema["items"]) for item in value]
@@ -101,7 +101,7 @@ def defaulted(value: Any, schema: dict[str, Any]) -> Any:  # noqa: ANN401 - a JS
     return {name: defaulted(inner, schema["properties"].get(name, {})) for name, inner in filled.items()}
 
 
-def without_empties(value: Any) -> Any:  # noqa: ANN401 - a JSON value
+def without_empties(value: Any) -> Any:
     """Empty lists and objects mean the same as absent ones."""
     if isinstance(value, list):
         return [without_empties(item) for item in value]

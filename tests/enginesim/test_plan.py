@@ -17,7 +17,7 @@ DRAWN = HardwareSettings(output_lengths="lognormal", output_mean_tokens=100, out
 ASKED = HardwareSettings()
 
 
-def plan(hardware: HardwareSettings = ASKED, *, prompt: int = 0, choice: int = 0, seed: int | None = None, **asked: Any) -> Plan:  # noqa: ANN401 - the fields of OutputRequest
+def plan(hardware: HardwareSettings = ASKED, *, prompt: int = 0, choice: int = 0, seed: int | None = None, **asked: Any) -> Plan:
     request = OutputRequest(**{"limit_tokens": 4000, **asked})
     return plan_output(hardware, request, digest=prompt_digest([prompt]), choice=choice, request_seed=seed)
 

@@ -39,7 +39,7 @@ def watching(wanted: int, seconds: int = 300) -> tuple[PastWant, ...]:
     return tuple(PastWant(time=NOW - timedelta(seconds=s), replicas=wanted) for s in range(seconds, 0, -15))
 
 
-def seen(demand: float | None = 0.4, *, fleet: int = 1, policy: dict[str, Any] | None = None, **changes: Any) -> Observation:  # noqa: ANN401
+def seen(demand: float | None = 0.4, *, fleet: int = 1, policy: dict[str, Any] | None = None, **changes: Any) -> Observation:
     """One healthy service: `fleet` replicas, all Ready, watched for 300 s."""
     return replace(
         Observation(

@@ -143,7 +143,7 @@ def test_the_window_holds_the_most_wanted_and_this_tick() -> None:
         pytest.param([600], False, id="the operator was away"),
     ],
 )
-def test_a_window_counts_only_when_it_was_watched(seconds_ago: list[int], expected: bool) -> None:  # noqa: FBT001
+def test_a_window_counts_only_when_it_was_watched(seconds_ago: list[int], expected: bool) -> None:
     assert watched([ago(seconds, 1) for seconds in seconds_ago], NOW, WINDOW, 15) is expected
 
 
