@@ -180,29 +180,32 @@ class FakeApi:
         return self._answer(request, kind, (kind, namespace, name), subresource, body)
 
     def _answer(self, request: web.Request, kind: str, at: tuple[str, str, str], sub: str, body: Any) -> web.Response:
-        if request.method == "GET" and not at[2]:
-            items = [{"metadata": found["metadata"]} for (of, *_), found in self.objects.items() if of == kind]
-            return web.json_response({"items": items, "metadata": {}})
-        if request.method == "POST":
-            if (kind, body["metadata"]["namespace"], body["metadata"]["name"]) in self.objects:
-                return web.json_response({"message": "already exists"}, status=409)
-            return web.json_response(self.put(body), status=201)
         found = self.objects.get(at)
+        if request.method == "POST":
+            return self._create(body)
+        if request.method == "GET" and not at[2]:
+            items = [{"metadata": listed["metadata"]} for (of, *_), listed in self.objects.items() if of == kind]
+            return web.json_response({"items": items, "metadata": {}})
         if found is None and (request.method == "GET" or sub):
             return web.json_response({"message": f"{at[2]} not found"}, status=404)
         if request.method == "GET":
             return web.json_response(found)
-        if sub == "scale":
-            return web.json_response(
-                self._replace(at, {**self.objects[at], "spec": {**self.objects[at]["spec"], **body["spec"]}})
-            )
-        if sub == "status":
-            return web.json_response(self._replace(at, {**self.objects[at], "status": body["status"]}))
-        return web.json_response(self._apply(at, found, body, request.query["fieldManager"]))
+        return web.json_response(self._patch(at, sub, body, request.query["fieldManager"]))
 
-    def _apply(
-        self, at: tuple[str, str, str], found: dict[str, Any] | None, body: dict[str, Any], manager: str
-    ) -> dict[str, Any]:
+    def _create(self, body: dict[str, Any]) -> web.Response:
+        if (body["kind"], body["metadata"]["namespace"], body["metadata"]["name"]) in self.objects:
+            return web.json_response({"message": "already exists"}, status=409)
+        return web.json_response(self.put(body), status=201)
+
+    def _patch(self, at: tuple[str, str, str], sub: str, body: dict[str, Any], manager: str) -> dict[str, Any]:
+        if not sub:
+            return self._apply(at, body, manager)
+        part, found = ("spec" if sub == "scale" else "status"), self.objects[at]
+        merged = {**found["spec"], **body["spec"]} if sub == "scale" else body["status"]
+        return self._replace(at, {**found, part: merged})
+
+    def _apply(self, at: tuple[str, str, str], body: dict[str, Any], manager: str) -> dict[str, Any]:
+        found = self.objects.get(at)
         entry = {"manager": manager, "operation": "Apply", "fieldsV1": fields_v1(body)}
         metadata = {**body["metadata"], "managedFields": [entry]}
         if found is None:

@@ -250,9 +250,7 @@ def test_a_restart_rebuilds_what_status_tells(now: datetime) -> None:
     assert coldstart.seconds(restored.cold_starts, "t1", [], now) == (80.0, 120.0)
 
 
-@pytest.mark.parametrize(
-    ("minutes", "another_decision", "due"), [(1, False, False), (1, True, True), (5, False, True)], ids=lambda value: str(value)
-)
+@pytest.mark.parametrize(("minutes", "another_decision", "due"), [(1, False, False), (1, True, True), (5, False, True)], ids=str)
 def test_figures_are_due_with_a_decision_or_every_five_minutes(
     now: datetime, minutes: int, another_decision: bool, due: bool
 ) -> None:
@@ -280,7 +278,7 @@ def test_a_pod_that_was_restarted_before_it_was_seen_tells_nothing(make_pod: Mak
     assert coldstart.observe(ColdStarts(), [make_pod(ready_after=500, restarts=1)]).samples == ()
 
 
-def test_samples_of_the_running_template_count_and_others_only_while_there_are_none(make_pod: Make, now: datetime) -> None:
+def test_samples_of_the_running_template_count_and_others_only_while_there_are_none(now: datetime) -> None:
     both = ColdStarts(samples=(*measured(60, template_hash="old").samples, *measured(200, template_hash="new").samples))
     assert coldstart.seconds(both, "new", [], now) == (200.0,)
     assert coldstart.seconds(both, "newer", [], now) == (60.0, 200.0)
@@ -308,7 +306,7 @@ def test_percentiles_in_status_are_whole_seconds_by_nearest_rank() -> None:
     assert coldstart.summary(ColdStarts(), "t1") is None
 
 
-def test_a_deployments_view_tells_a_surging_rollout_from_one_that_takes_away_first(make_deployment: Make) -> None:
+def test_a_deployments_view_tells_a_surging_rollout_from_one_that_takes_away_first() -> None:
     def view(surge: object) -> Deployment:
         body = {
             "metadata": {"name": "chat", "namespace": "ml", "uid": "u", "resourceVersion": "7"},

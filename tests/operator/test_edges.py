@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from kubernetes.aio.client import Configuration
 
 from warmfront_api import names
 from warmfront_api.status import InferenceServiceStatus
@@ -114,8 +115,6 @@ async def test_errors_carry_the_api_servers_words_and_whether_asking_again_helps
 
 
 async def test_an_api_server_that_is_away_is_an_error_of_ours() -> None:
-    from kubernetes.aio.client import Configuration
-
     kube = Kube.connect(Configuration(host="http://127.0.0.1:9"), timeout_seconds=1)
     with pytest.raises(KubeError, match="no answer") as caught:
         await kube.get("Service", KEY)
