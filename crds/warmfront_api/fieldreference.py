@@ -8,6 +8,7 @@ from typing import Any, Final
 from warmfront_api.crd import CATEGORY, CRD_NAME, SHORT_NAME, printer_columns, root_schema
 from warmfront_api.names import API_VERSION, KIND
 from warmfront_api.schema import INT_OR_STRING, PRESERVE_UNKNOWN, RULES, Schema
+from warmfront_api.text import PATTERN_NAMES
 
 _INTRODUCTION: Final = f"""\
 <!-- Generated from crds/warmfront_api by `make generate`: edit the models, not this file. -->
@@ -117,8 +118,9 @@ def _default_text(field: Schema, *, required: bool) -> str:
 
 def _bounds_text(field: Schema) -> str:
     bounds = [text.format(field[key]) for key, text in _BOUNDS if key in field]
-    pattern = [f"`{field['pattern']}`"] if "pattern" in field else []
-    return ", ".join(bounds + pattern)
+    pattern = field.get("pattern")
+    shape = [PATTERN_NAMES.get(pattern, f"`{pattern}`")] if pattern else []
+    return ", ".join(shape + bounds)
 
 
 def _meaning(field: Schema) -> str:

@@ -10,6 +10,14 @@ LABEL_VALUE: Final = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$"
 # As in a Pod, but never negative.
 QUANTITY: Final = r"^([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][-+]?[0-9]+)?$"
 
+# What the field reference says instead of the expression.
+PATTERN_NAMES: Final = {
+    DNS_SUBDOMAIN: "a DNS subdomain",
+    DNS_LABEL: "a DNS label",
+    LABEL_VALUE: "a label value",
+    QUANTITY: "a quantity, not negative",
+}
+
 # The largest integer that JSON carries exactly.
 LARGEST_INTEGER: Final = 9_007_199_254_740_991
 
