@@ -1,4 +1,4 @@
-"""`warmfront crds`: prints what is generated from the API models, writes it, or checks that written files are current."""
+"""`warmfront crds`: prints what is generated from the API models, writes it into a checkout, or checks that a checkout is current."""
 
 import argparse
 import sys
@@ -13,54 +13,64 @@ from warmfront_api.fieldreference import field_reference
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """Something that the models generate: its file's name and the function that renders it."""
+    """Something that the models generate: where it is in a checkout, and the function that renders it."""
 
-    file_name: str
+    path: Path
     render: Callable[[], str]
 
+    def is_current(self, root: Path) -> bool:
+        """Whether the checkout at `root` has what the models generate now."""
+        file = root / self.path
+        return file.is_file() and file.read_text(encoding="utf-8") == self.render()
 
-DEFINITION: Final = Product(file_name=f"{CRD_NAME}.yaml", render=crd_yaml)
-CHART: Final = Product(file_name=f"{CRD_NAME}.yaml", render=chart_yaml)
-REFERENCE: Final = Product(file_name="api.md", render=field_reference)
+    def write(self, root: Path) -> Path:
+        """Write it into the checkout at `root`. Returns the file's path."""
+        file = root / self.path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(self.render(), encoding="utf-8")
+        return file
 
 
-def drifted(product: Product, directory: Path) -> bool:
-    """Whether the file in `directory` is absent or differs from what the models generate now."""
-    path = directory / product.file_name
-    return not path.is_file() or path.read_text(encoding="utf-8") != product.render()
-
-
-def write(product: Product, directory: Path) -> Path:
-    """Write the file into `directory`, made if absent. Returns its path."""
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / product.file_name
-    path.write_text(product.render(), encoding="utf-8")
-    return path
+DEFINITION: Final = Product(path=Path("crds", f"{CRD_NAME}.yaml"), render=crd_yaml)
+CHART: Final = Product(path=Path("charts", "warmfront-crds", "templates", f"{CRD_NAME}.yaml"), render=chart_yaml)
+REFERENCE: Final = Product(path=Path("docs", "reference", "api.md"), render=field_reference)
+PRODUCTS: Final = (DEFINITION, CHART, REFERENCE)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="warmfront crds", description=__doc__)
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--chart", action="store_const", dest="product", const=CHART, help="as a Helm template that is kept on uninstall"
-    )
-    what.add_argument("--reference", action="store_const", dest="product", const=REFERENCE, help="the field reference, Markdown")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--write", type=Path, metavar="DIR", help="write the file into DIR")
-    how.add_argument("--check", type=Path, metavar="DIR", help="exit 1 when the file in DIR is not current")
-    parser.set_defaults(product=DEFINITION)
+    how.add_argument("--chart", action="store_true", help="print it as a Helm template that is kept on uninstall")
+    how.add_argument("--reference", action="store_true", help="print the field reference, Markdown")
+    how.add_argument("--write", type=Path, metavar="ROOT", help="write all three into the checkout at ROOT")
+    how.add_argument("--check", type=Path, metavar="ROOT", help="exit 1 when one of them in the checkout at ROOT is not current")
     return parser
+
+
+def _write(root: Path) -> int:
+    for product in PRODUCTS:
+        print(product.write(root))
+    return 0
+
+
+def _check(root: Path) -> int:
+    stale = [product for product in PRODUCTS if not product.is_current(root)]
+    for product in stale:
+        print(f"{root / product.path} is not what the models generate: run `make generate`", file=sys.stderr)
+    return 1 if stale else 0
 
 
 def main(argv: Sequence[str]) -> int:
     """Entry point of the subcommand. Returns the exit status: 1 when a checked file is not current."""
     options = _parser().parse_args(argv)
-    product: Product = options.product
     if options.write is not None:
-        print(write(product, options.write))
-    elif options.check is None:
-        print(product.render(), end="")
-    elif drifted(product, options.check):
-        print(f"{options.check / product.file_name} is not what the models generate: run `make generate`", file=sys.stderr)
-        return 1
+        return _write(options.write)
+    if options.check is not None:
+        return _check(options.check)
+    product = CHART if options.chart else REFERENCE if options.reference else DEFINITION
+    print(product.render(), end="")
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -10,31 +10,41 @@ from warmfront_api.crd import chart_yaml, crd_yaml, custom_resource_definition
 
 REPOSITORY = Path(__file__).parents[2]
 Capture = pytest.CaptureFixture[str]
-PRODUCTS = [
-    pytest.param([], "crds", "inferenceservices.warmfront.dev.yaml", id="the definition"),
-    pytest.param(["--chart"], "charts/warmfront-crds/templates", "inferenceservices.warmfront.dev.yaml", id="its chart template"),
-    pytest.param(["--reference"], "docs/reference", "api.md", id="the field reference"),
+FILES = [
+    "crds/inferenceservices.warmfront.dev.yaml",
+    "charts/warmfront-crds/templates/inferenceservices.warmfront.dev.yaml",
+    "docs/reference/api.md",
 ]
 
 
-@pytest.mark.parametrize(("product", "directory", "file_name"), PRODUCTS)
-def test_the_committed_file_is_current(product: list[str], directory: str, file_name: str):
-    assert (REPOSITORY / directory / file_name).is_file()
-    assert main(["crds", *product, "--check", str(REPOSITORY / directory)]) == 0
+def test_the_committed_files_are_current():
+    assert main(["crds", "--check", str(REPOSITORY)]) == 0
 
 
-@pytest.mark.parametrize(("product", "_directory", "file_name"), PRODUCTS)
-def test_a_file_that_drifted_is_found_and_written_anew(
-    product: list[str], _directory: str, file_name: str, tmp_path: Path, capsys: Capture
-):
-    assert main(["crds", *product, "--check", str(tmp_path)]) == 1
-    assert main(["crds", *product, "--write", str(tmp_path)]) == 0
-    assert main(["crds", *product, "--check", str(tmp_path)]) == 0
-    path = tmp_path / file_name
-    path.write_text(path.read_text() + "\n")
+def test_the_files_that_are_written_are_those_that_are_committed(tmp_path: Path):
+    assert main(["crds", "--write", str(tmp_path)]) == 0
+    written = {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
+    assert written == {name: (REPOSITORY / name).read_text() for name in FILES}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_drifted_is_named(name: str, tmp_path: Path, capsys: Capture):
+    main(["crds", "--write", str(tmp_path)])
+    (tmp_path / name).write_text((tmp_path / name).read_text() + "\n")
     capsys.readouterr()
-    assert main(["crds", *product, "--check", str(tmp_path)]) == 1
-    assert "run `make generate`" in capsys.readouterr().err
+    assert main(["crds", "--check", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"{tmp_path / name} is not what the models generate: run `make generate`\n"
+
+
+def test_every_absent_file_is_named(tmp_path: Path, capsys: Capture):
+    assert main(["crds", "--check", str(tmp_path)]) == 1
+    assert all(name in capsys_line for name, capsys_line in zip(FILES, capsys.readouterr().err.splitlines(), strict=True))
+
+
+@pytest.mark.parametrize(("option", "name"), [(["--chart"], FILES[1]), (["--reference"], FILES[2])])
+def test_the_other_products_can_be_printed(option: list[str], name: str, capsys: Capture):
+    assert main(["crds", *option]) == 0
+    assert capsys.readouterr().out == (REPOSITORY / name).read_text()
 
 
 def test_without_options_the_definition_is_printed(capsys: Capture):
