@@ -1,4 +1,4 @@
-"""`warmfront crds`: prints what is generated from the API models, writes it into a checkout, or checks that a checkout is current."""
+"""`warmfront crds`: prints what the API models generate, writes it into a checkout, or checks that a checkout is current."""
 
 import argparse
 import sys
