@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE = 1
 
 .PHONY: help
 help:  ## This list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
 
 # --- set-up -----------------------------------------------------------------------------------------------------
 

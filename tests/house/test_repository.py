@@ -49,10 +49,10 @@ def test_every_extra_of_the_project_has_a_lock_file() -> None:
 
 
 def test_every_make_target_that_the_documentation_names_exists() -> None:
-    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    targets = set(re.findall(r"^([a-z][a-z0-9-]*):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
     named: set[str] = set()
     for page in tracked("*.md"):
-        named |= set(re.findall(r"`(?:[A-Z]+=\S+ )?make ([a-z][a-z-]*)", page.read_text()))
+        named |= set(re.findall(r"`(?:[A-Z]+=\S+ )?make ([a-z][a-z0-9-]*)", page.read_text()))
     assert named
     assert named <= targets
 
