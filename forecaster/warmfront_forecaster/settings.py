@@ -12,7 +12,7 @@ from warmfront_forecaster.adapters.prometheus_client import PrometheusEndpoint
 class Settings(BaseSettings):
     """`WARMFRONT_FORECASTER_*`."""
 
-    model_config = SettingsConfigDict(env_prefix="WARMFRONT_FORECASTER_")
+    model_config = SettingsConfigDict(env_prefix="WARMFRONT_FORECASTER_", env_ignore_empty=True)
 
     host: str = "0.0.0.0"  # noqa: S104 - a pod's address is not known beforehand; the NetworkPolicy says who may come
     port: Annotated[int, Field(ge=1, le=65_535)] = 8_082

@@ -1,6 +1,7 @@
 """Prophet, set up for demand. The only importer of prophet."""
 
 import logging
+import warnings
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
@@ -46,8 +47,9 @@ class ProphetModel:
         model = _prophet(weekly=days >= LEAST_DAYS_WEEKLY)
         wanted = np.arange(series.end - PAST_SECONDS, series.end + AHEAD_SECONDS, COARSE_STEP_SECONDS, dtype=np.int64)
         try:
-            model.fit(pd.DataFrame({"ds": self._wall(times), "y": logs}))
-            curve = model.predict(pd.DataFrame({"ds": self._wall(wanted)}))["yhat"].to_numpy(dtype=float)
+            with warnings.catch_warnings(action="ignore"):  # of Prophet's about pandas; nobody here can mend them
+                model.fit(pd.DataFrame({"ds": self._wall(times), "y": logs}))
+                curve = model.predict(pd.DataFrame({"ds": self._wall(wanted)}))["yhat"].to_numpy(dtype=float)
         except Exception as error:
             raise ModelError(f"Prophet could not be fitted: {error}", retryable=True) from error
         return LogCurve(start=int(wanted[0]), step_seconds=COARSE_STEP_SECONDS, values=curve, unit=unit)

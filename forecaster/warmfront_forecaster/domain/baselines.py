@@ -77,6 +77,9 @@ class Level:
         return at_steps(curve, origins, window) + np.nan_to_num(level[origins])[:, None] * left
 
 
+LEVEL = Level(memory_seconds=120.0, reach_seconds=3_600.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class YesterdayLevelled:
     """Yesterday's course, moved to today's level: the seasonal random walk, in logarithms.
@@ -87,19 +90,25 @@ class YesterdayLevelled:
 
     name: str = "YesterdayLevelled"
     zone: ZoneInfo = UTC
-    level: Level = Level(memory_seconds=120.0, reach_seconds=3_600.0)
     refit_seconds: int | None = None
 
-    def fit(self, series: Series) -> FittedModel:  # noqa: ARG002 - nothing to learn
-        """It is its own fit."""
-        return self
+    def fit(self, series: Series) -> FittedModel:
+        """Learn the unit."""
+        return LevelledCourse(zone=self.zone, unit=typical_level(series.values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelledCourse:
+    """`YesterdayLevelled`, fitted."""
+
+    zone: ZoneInfo
+    unit: float
 
     def paths(self, series: Series, origins: IntArray, window: Window) -> FloatArray:
         """Yesterday's logarithm plus the level, back as demand."""
-        unit = typical_level(series.values)
-        seasonal = np.log1p(seasonal_values(series, 1, self.zone, window.last) / unit)
-        path = self.level.lift(seasonal, np.log1p(series.values / unit), origins, window)
-        demand = unit * np.expm1(np.maximum(path, 0.0))
+        seasonal = np.log1p(seasonal_values(series, 1, self.zone, window.last) / self.unit)
+        path = LEVEL.lift(seasonal, np.log1p(series.values / self.unit), origins, window)
+        demand = self.unit * np.expm1(np.maximum(path, 0.0))
         return np.where(np.isfinite(demand), demand, LastValue().paths(series, origins, window))
 
 

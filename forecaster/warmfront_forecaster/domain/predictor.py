@@ -81,12 +81,14 @@ class Predictor:
         return self._bound(self.median_margin, self.lead.median_window(now - self.as_of))
 
     def slots(self, now: float) -> tuple[FloatArray, FloatArray]:
-        """The next day in slots of PEAK_SLOT_SECONDS: when each begins (Unix seconds), and the quantile of its maximum."""
-        width = int(PEAK_SLOT_SECONDS) // STEP_SECONDS
-        first = max(0, int(now - self.as_of) // STEP_SECONDS)
-        count = min(DAY_SECONDS // int(PEAK_SLOT_SECONDS), (len(self.path) - first) // width)
-        maxima = self.path[first : first + count * width].reshape(count, width).max(axis=1)
-        begins = self.as_of + STEP_SECONDS * (first + width * np.arange(count, dtype=float))
+        """The next day in slots of PEAK_SLOT_SECONDS: when each begins (Unix seconds), and the quantile of its maximum.
+
+        Slots begin on whole ten minutes, so that a peak foretold keeps its times from one answer to the next.
+        """
+        begins = now // PEAK_SLOT_SECONDS * PEAK_SLOT_SECONDS + PEAK_SLOT_SECONDS * np.arange(DAY_SECONDS // PEAK_SLOT_SECONDS)
+        first = np.maximum(0, (begins - self.as_of) // STEP_SECONDS).astype(int)
+        last = np.maximum(first + 1, (begins + PEAK_SLOT_SECONDS - self.as_of) // STEP_SECONDS).astype(int)
+        maxima = np.array([self.path[i:j].max() for i, j in zip(first, last, strict=True)])
         return begins, self.peak_margin.bound(maxima)
 
     def _bound(self, margin: Margin, window: Window) -> float:
