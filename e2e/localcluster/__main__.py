@@ -188,9 +188,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(sys.argv[1:] if arguments is None else arguments)
     run_verb, _, from_home = VERBS[options.verb]
     try:
-        if from_home:
-            go_home()
         where = cache()
+        if from_home:
+            go_home(where)
         return run_verb(where, cluster_paths(where), options)
     except LocalClusterError as error:
         print(f"localcluster: {error}", file=sys.stderr)

@@ -14,7 +14,7 @@ from e2e.localcluster.commands import succeeds
 from e2e.localcluster.components import Component
 from e2e.localcluster.console import step
 from e2e.localcluster.errors import ClusterBrokenError
-from e2e.localcluster.holder import environment, holder, log_tail, make_namespaces
+from e2e.localcluster.holder import HOLDER, ensure_way_home, environment, log_tail, make_namespaces, recorded_pid
 from e2e.localcluster.layout import ClusterPaths
 from e2e.localcluster.namespaces import call_in_network
 from e2e.localcluster.nodes import Archive
@@ -41,7 +41,7 @@ def ensure(site: Site, component: Component) -> None:
     process = recorded(paths.processes).get(component.name)
     if process is not None and alive(process):
         return
-    words = ["nsenter", f"--target={holder(paths).pid}", "--net", "--mount", "--", *component.arguments]
+    words = ["nsenter", f"--target={recorded_pid(paths, HOLDER)}", "--net", "--mount", "--", *component.arguments]
     start(component.name, words, environment=environment(paths), log=paths.logs / f"{component.name}.log", folder=paths.processes)
 
 
@@ -167,8 +167,9 @@ def importing(site: Site) -> Iterator[list[Future[list[str]]]]:
 
 
 def ensure_namespaces(site: Site) -> None:
-    """The namespaces, unless they are there."""
-    process = recorded(site.paths.processes).get("namespaces")
+    """The namespaces and the way out of them, unless they are there."""
+    ensure_way_home(site.paths)
+    process = recorded(site.paths.processes).get(HOLDER)
     if process is None or not alive(process):
         make_namespaces(site.paths)
 

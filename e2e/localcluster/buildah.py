@@ -12,6 +12,8 @@ from e2e.localcluster.pip_config import pip_config
 KEY_LABEL = "dev.warmfront.key"
 # `chroot` needs neither cgroups nor a network of its own, so it works wherever we are root.
 _ISOLATION = "chroot"
+# Half the processor time of the default, on both sides.
+_COMPRESSION = ("--compression-format", "zstd", "--compression-level", "1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,7 @@ class Buildah:
         file.parent.mkdir(parents=True, exist_ok=True)
         draft = file.with_name(f".{file.name}.draft")
         draft.unlink(missing_ok=True)
-        self.run("push", "--quiet", tag, f"oci-archive:{draft}:{tag}")
+        self.run("push", "--quiet", *_COMPRESSION, tag, f"oci-archive:{draft}:{tag}")
         draft.replace(file)
 
     def commit_tree(self, tag: str, tree: Path, labels: Mapping[str, str], settings: Sequence[str]) -> None:

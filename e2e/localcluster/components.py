@@ -103,6 +103,15 @@ def kubelet(binary: Path, paths: ClusterPaths, index: int) -> Component:
 
 
 def expected_names(nodes: int) -> list[str]:
-    """Every process of a healthy cluster, `namespaces` being the one that holds its mounts."""
-    control = ["namespaces", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "coredns", "kube-proxy"]
+    """Every process of a healthy cluster; for the first two see `holder.py`."""
+    control = [
+        "machine",
+        "namespaces",
+        "etcd",
+        "kube-apiserver",
+        "kube-controller-manager",
+        "kube-scheduler",
+        "coredns",
+        "kube-proxy",
+    ]
     return control + [f"{kind}-{index}" for index in range(nodes) for kind in ("containerd", "kubelet")]

@@ -9,27 +9,39 @@ from e2e.localcluster.commands import run, tail, without_proxies
 from e2e.localcluster.errors import ClusterNotRunningError
 from e2e.localcluster.layout import ClusterPaths
 from e2e.localcluster.network import API_ADDRESS, BRIDGE, SERVICE_RANGE
-from e2e.localcluster.processes import MARKER, Process, alive, recorded, start
+from e2e.localcluster.processes import MARKER, alive, recorded, start
 from e2e.localcluster.sweep import FIXED_FOLDERS, make_fixed_folders
 
 HOLDER = "namespaces"
+MACHINE = "machine"
 
 
-def holder(paths: ClusterPaths) -> Process:
-    """The process that keeps the cluster's namespaces.
+def recorded_pid(paths: ClusterPaths, name: str) -> int:
+    """The number of a process of the cluster.
 
     Raises:
         ClusterNotRunningError: it does not run.
     """
-    process = recorded(paths.processes).get(HOLDER)
+    process = recorded(paths.processes).get(name)
     if process is None or not alive(process):
         raise ClusterNotRunningError(f"The cluster {paths.name} is not running. Start it with `make cluster-up`.")
-    return process
+    return process.pid
 
 
 def environment(paths: ClusterPaths) -> dict[str, str]:
     """Of every process of the cluster: no proxies, and the marker by which `down` finds it."""
     return {**without_proxies(), MARKER: paths.name}
+
+
+def ensure_way_home(paths: ClusterPaths) -> None:
+    """A sleeping process in the machine's own namespaces, by which commands started inside the cluster find back to them.
+
+    The machine's first process would be the obvious one to follow, but not everywhere may it be looked at.
+    """
+    process = recorded(paths.processes).get(MACHINE)
+    if process is None or not alive(process):
+        log = paths.logs / f"{MACHINE}.log"
+        start(MACHINE, ["sleep", "infinity"], environment=environment(paths), log=log, folder=paths.processes)
 
 
 def make_network(paths: ClusterPaths) -> None:

@@ -1,8 +1,8 @@
 """The images that run in the cluster, as archives in the cache under keys made of their sources."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from e2e.localcluster.base_image import BASE, base_key, ensure_base
 from e2e.localcluster.buildah import Buildah
@@ -13,6 +13,9 @@ from e2e.localcluster.layout import REPOSITORY, Cache
 from e2e.localcluster.locks import locked
 from e2e.localcluster.nodes import PAUSE_IMAGE, Archive
 
+# Longer than any command takes from learning where the archives are to having imported them.
+_IN_USE_SECONDS = 1800.0
+_ATTEMPTS = 3
 _PROJECT = ("pyproject.toml", "README.md", "LICENSE", "crds/warmfront_api")
 
 
@@ -71,14 +74,30 @@ def archive_of(where: Cache, image: Image) -> Archive:
     return Archive(reference=image.reference, file=where.images / f"{image.name}-{key}.tar", key=key)
 
 
-def build(where: Cache, buildah: Buildah, image: Image, target: Path) -> None:
-    """Build one image and keep only its newest archive."""
-    with step(f"built image {image.name}"):
-        buildah.build(image.reference, image.dockerfile, {"BASE": BASE})
-        buildah.save(image.reference, target)
-    for old in where.images.glob(f"{image.name}-*.tar"):
-        if old != target:
+def remove_old(where: Cache, newest: Archive, name: str) -> None:
+    """Older archives of an image go, but for those that a command at work may be about to import."""
+    for old in where.images.glob(f"{name}-*.tar"):
+        if old != newest.file and time.time() - old.stat().st_mtime > _IN_USE_SECONDS:
             old.unlink(missing_ok=True)
+
+
+def build(where: Cache, buildah: Buildah, image: Image) -> Archive:
+    """Build one image, again if its sources were edited meanwhile: a key must stand for what is in its archive.
+
+    Raises:
+        LocalClusterError: the sources do not keep still.
+    """
+    for _ in range(_ATTEMPTS):
+        archive = archive_of(where, image)
+        if not archive.file.exists():
+            with step(f"built image {image.name}"):
+                buildah.build(image.reference, image.dockerfile, {"BASE": BASE})
+                if image.key() != archive.key:
+                    continue
+                buildah.save(image.reference, archive.file)
+            remove_old(where, archive, image.name)
+        return archive
+    raise LocalClusterError(f"The sources of the image {image.name} changed during each of {_ATTEMPTS} builds; try again.")
 
 
 def ensure_images(where: Cache, names: Sequence[str] | None = None) -> list[Archive]:
@@ -87,13 +106,10 @@ def ensure_images(where: Cache, names: Sequence[str] | None = None) -> list[Arch
     Raises:
         CommandFailedError: a build failed.
     """
-    wanted = [(image, archive_of(where, image)) for image in chosen(names)]
-    if all(archive.file.exists() for _, archive in wanted):
-        return [archive for _, archive in wanted]
+    archives = [archive_of(where, image) for image in chosen(names)]
+    if all(archive.file.exists() for archive in archives):
+        return archives
     buildah = Buildah(where=where)
     with locked(where.locks, "images"):
         ensure_base(where, buildah)
-        for image, archive in wanted:
-            if not archive.file.exists():
-                build(where, buildah, image, archive.file)
-    return [archive for _, archive in wanted]
+        return [build(where, buildah, image) for image in chosen(names)]

@@ -7,14 +7,13 @@ from pathlib import Path
 
 from e2e.localcluster.commands import without_proxies
 from e2e.localcluster.errors import CommandFailedError, LocalClusterError
-from e2e.localcluster.holder import holder
-from e2e.localcluster.layout import Cache, ClusterPaths
+from e2e.localcluster.holder import HOLDER, MACHINE, recorded_pid
+from e2e.localcluster.layout import Cache, ClusterPaths, cluster_paths
 from e2e.localcluster.namespaces import enter_process
 
 # Set inside: the name of the cluster whose network a process is in.
 INSIDE = "WARMFRONT_INSIDE"
 EXISTING = "WARMFRONT_KUBECONFIG"
-_MACHINE_PID = 1
 
 
 def existing_kubeconfig(environment: Mapping[str, str] = os.environ) -> Path | None:
@@ -43,13 +42,27 @@ def enter_cluster(paths: ClusterPaths) -> None:
     Raises:
         ClusterNotRunningError: there is no cluster.
     """
-    enter_process(holder(paths).pid)
+    enter_process(recorded_pid(paths, HOLDER))
 
 
-def go_home(environment: Mapping[str, str] = os.environ) -> None:
-    """Leave the inside, where the command was started there: clusters are made and removed from the machine's own namespaces."""
+def machine_pid(where: Cache, environment: Mapping[str, str] = os.environ) -> int:
+    """A process in the machine's own namespaces: this one, unless it was started inside a cluster.
+
+    Raises:
+        ClusterNotRunningError: the cluster that this process is in has gone down.
+    """
+    name = environment.get(INSIDE)
+    return recorded_pid(cluster_paths(where, {"WARMFRONT_CLUSTER": name}), MACHINE) if name else os.getpid()
+
+
+def go_home(where: Cache, environment: Mapping[str, str] = os.environ) -> None:
+    """Leave the inside, where the command was started there: clusters are made and removed from the machine's own namespaces.
+
+    Raises:
+        ClusterNotRunningError: the cluster that this process is in has gone down.
+    """
     if environment.get(INSIDE):
-        enter_process(_MACHINE_PID)
+        enter_process(machine_pid(where, environment))
 
 
 def replace_by(command: Sequence[str], environment: Mapping[str, str]) -> None:

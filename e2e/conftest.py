@@ -1,0 +1,55 @@
+"""What every end-to-end test has: a cluster that is there, and on failure a picture of it."""
+
+import os
+import subprocess
+from collections.abc import Generator
+
+import pytest
+
+from e2e.localcluster.inside import EXISTING, INSIDE, existing_kubeconfig
+
+_LOOKS = (
+    ("get", "pods", "--all-namespaces", "--output=wide"),
+    ("get", "inferenceservices", "--all-namespaces", "--output=wide"),
+    ("events", "--all-namespaces"),
+)
+_LINES = 60
+
+
+def has_cluster() -> bool:
+    """Whether KUBECONFIG leads to a cluster that is there for tests, and not to one that the user has for other things."""
+    return bool(os.environ.get(INSIDE) or existing_kubeconfig())
+
+
+@pytest.fixture(scope="session")
+def cluster() -> None:
+    """Assert that the test runs where the cluster can be reached: nothing outside may send to its addresses."""
+    if not has_cluster():
+        pytest.exit(
+            "This test runs inside the cluster's network: `make test-e2e`, or `python -m e2e.localcluster with -- pytest e2e`, "
+            f"which start the cluster. To use a cluster of yours set {EXISTING}.",
+            returncode=4,
+        )
+
+
+def look(*arguments: str) -> str:
+    """One look at the cluster; what kubectl says, be it an error."""
+    try:
+        done = subprocess.run(["kubectl", *arguments], capture_output=True, text=True, check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return "\n".join((done.stdout + done.stderr).splitlines()[-_LINES:])
+
+
+def picture() -> str:
+    """Pods, services and the last events."""
+    return "\n\n".join(f"$ kubectl {' '.join(words)}\n{look(*words)}" for words in _LOOKS)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add a picture of the cluster to the report of a failed test, taken at once, before fixtures clean up."""
+    report = yield
+    if report.failed and has_cluster():
+        report.sections.append((f"the cluster after {item.name}", picture()))
+    return report
