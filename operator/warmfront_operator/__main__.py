@@ -6,7 +6,7 @@ import contextlib
 import logging
 import sys
 from collections.abc import AsyncIterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import httpx
 import kopf
@@ -31,6 +31,8 @@ from warmfront_operator.tick import Ticker
 
 LOG = logging.getLogger("warmfront_operator")
 
+# For peering, which is off. kopf's own guess asks for the name of the user, and an image has none for 65532.
+IDENTITY: Final[Any] = "warmfront-operator"
 API_RETRY_SECONDS: Final = 2.0
 LAST_PASS_SECONDS: Final = 15.0  # of the pod's grace period, for the pass that runs
 
@@ -120,6 +122,7 @@ async def _operate(settings: Settings, kube: Kube, forecasts: ForecastSource, he
             registry=handlers.REGISTRY,
             settings=handlers.settings(),
             memo=Wiring(ticker=ticker),
+            identity=IDENTITY,
             clusterwide=not settings.namespaces,
             namespaces=settings.namespaces,
             standalone=True,

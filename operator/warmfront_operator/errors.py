@@ -1,5 +1,8 @@
 """All errors of the operator. Each message says what to do."""
 
+# Server-side apply answers 500 to a field that its type does not have, before validation could answer 400.
+NOT_OF_THE_TYPE = "failed to create typed patch object"
+
 
 class OperatorError(Exception):
     """Base of all. `retryable`: the same call may succeed at the next tick, without anybody's help."""
@@ -21,7 +24,7 @@ class KubeError(OperatorError):
     @property
     def refused(self) -> bool:
         """Asking again changes nothing: somebody must mend the object, or the operator's rights."""
-        return self.status in (400, 403, 405, 413, 415, 422)
+        return self.status in (400, 403, 405, 413, 415, 422) or NOT_OF_THE_TYPE in str(self)
 
 
 class NameTakenError(OperatorError):

@@ -89,7 +89,7 @@ async def test_replicas_are_written_through_scale_alone(kube: Kube, api: Any, ma
     api.writes.clear()
     scaled = await scale(kube, applied, 4)
     assert api.writes == [("PATCH", "Deployment/scale", "chat")]
-    assert api.queries[-1] == {"fieldManager": names.FIELD_MANAGER_SCALE}
+    assert api.queries[-1]["fieldManager"] == names.FIELD_MANAGER_SCALE
     assert (scaled.replicas, scaled.version) == (4, resources.version(api.get("Deployment")["metadata"]))
     assert scaled.template == applied.template
 

@@ -8,7 +8,7 @@ from warmfront_api.inferenceservice import InferenceService
 from warmfront_api.scaling import ScalingMode
 from warmfront_api.status import Condition, ConditionType
 from warmfront_forecaster.planning.types import Decision
-from warmfront_operator.domain.reasons import EventReason, ForecastReason, ScalingReason
+from warmfront_operator.domain.reasons import EventReason, ForecastReason, ScalingReason, StateReason
 
 # A condition is worth an Event when it turns to this status ...
 PROBLEMS: Final = {
@@ -83,6 +83,7 @@ def _of_condition(uid: str, item: Condition) -> Event | None:
     once = f"{item.type}/{uid}/{item.reason}/{item.last_transition_time}"
     if item.type == ConditionType.READY and item.status == "True":
         return Event(type="Normal", reason=item.type, action="Reconcile", note=item.message, once=once)
-    if PROBLEMS.get(ConditionType(item.type)) != item.status or item.reason in UNREMARKABLE:
+    told_by_stalled = item.type != ConditionType.STALLED and item.reason in set(StateReason)
+    if PROBLEMS.get(ConditionType(item.type)) != item.status or item.reason in UNREMARKABLE or told_by_stalled:
         return None
     return Event(type="Warning", reason=item.reason, action="Reconcile", note=item.message, once=once)

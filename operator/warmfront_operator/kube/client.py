@@ -16,7 +16,6 @@ from warmfront_operator.metrics import API_WRITES
 Json = dict[str, Any]
 
 APPLY: Final = "application/apply-patch+yaml"
-MERGE: Final = "application/merge-patch+json"
 METADATA_ONLY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 PAGE: Final = 500  # objects per page: some hundred KiB
 
@@ -85,19 +84,25 @@ class Kube:
         Raises:
             KubeError: the API server refused, or did not answer.
         """
-        query = [("fieldManager", manager), ("force", "true"), ("fieldValidation", "Strict")]
-        return await self._write("apply", manifest, subresource=subresource, content_type=APPLY, query=query)
+        kind, metadata = str(manifest["kind"]), manifest["metadata"]
+        path = self._path(kind, namespace=metadata["namespace"], name=metadata["name"], subresource=subresource)
+        request = self._request("patch", path, body=manifest, content_type=APPLY, query_params=_apply_query(manager))
+        return await self._counted(f"{kind}/{subresource}" if subresource else kind, "apply", request)
 
     async def scale(self, key: ServiceKey, replicas: int, *, manager: str) -> Json:
         """Write a Deployment's replicas through its scale subresource. Returns the Scale.
 
+        By server-side apply too: of a merge patch the API server keeps no manager while nobody else has owned the field,
+        and `managedFields` could not tell who scales. Whoever scales after us takes the field over without a conflict.
+
         Raises:
             KubeError: the API server refused, or did not answer.
         """
-        body = {"kind": "Deployment", "metadata": {"name": key.name, "namespace": key.namespace}}
-        patch: Json = {"spec": {"replicas": replicas}}
-        query = [("fieldManager", manager)]
-        return await self._write("scale", body, subresource="scale", content_type=MERGE, query=query, patch=patch)
+        metadata = {"name": key.name, "namespace": key.namespace}
+        body: Json = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": metadata, "spec": {"replicas": replicas}}
+        path = self._path("Deployment", namespace=key.namespace, name=key.name, subresource="scale")
+        request = self._request("patch", path, body=body, content_type=APPLY, query_params=_apply_query(manager))
+        return await self._counted("Deployment/scale", "apply", request)
 
     async def create(self, manifest: Json) -> Json:
         """Create an object.
@@ -128,23 +133,6 @@ class Kube:
         options: Json = {"limit": PAGE, "header_params": {"Accept": METADATA_ONLY}}
         chosen = {"label_selector": label, "_continue": token}
         return await self._request("get", path, **options, **{key: value for key, value in chosen.items() if value})
-
-    async def _write(
-        self,
-        verb: str,
-        body: Json,
-        *,
-        subresource: str,
-        content_type: str,
-        query: list[tuple[str, str]],
-        patch: Json | None = None,
-    ) -> Json:
-        kind, metadata = str(body["kind"]), body["metadata"]
-        path = self._path(kind, namespace=metadata["namespace"], name=metadata["name"], subresource=subresource)
-        sent = body if patch is None else patch
-        name = f"{kind}/{subresource}" if subresource else kind
-        request = self._request("patch", path, body=sent, content_type=content_type, query_params=query)
-        return await self._counted(name, verb, request)
 
     async def _counted(self, kind: str, verb: str, request: Any) -> Json:  # noqa: ANN401 - an awaitable of a dict
         try:
@@ -183,6 +171,10 @@ class Kube:
                 client=self.client,
             )
         return self._resources[kind]
+
+
+def _apply_query(manager: str) -> list[tuple[str, str]]:
+    return [("fieldManager", manager), ("force", "true"), ("fieldValidation", "Strict")]
 
 
 def _plain(_client: object, data: Json) -> Json:
