@@ -4,6 +4,7 @@ None estimates anything, so none can go wrong in a way of its own. Where the day
 they look one period further back, and in the end to the last value.
 """
 
+import math
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
@@ -58,8 +59,8 @@ class SameTimeEarlier:
 
     def paths(self, series: Series, origins: IntArray, window: Window) -> FloatArray:
         """The earlier days' values, else the last one."""
-        seasonal = seasonal_values(series, self.days, self.zone, window.last)
-        path = at_steps(seasonal, origins, window)
+        targets = range(int(origins.min()), int(origins.max()) + window.last + 1)
+        path = at_steps(seasonal_values(series, self.days, self.zone, targets), origins - targets.start, window)
         return np.where(np.isfinite(path), path, LastValue().paths(series, origins, window))
 
 
@@ -69,6 +70,11 @@ class Level:
 
     memory_seconds: float  # half-life of what counts as recent
     reach_seconds: float  # half of it is left this far ahead
+
+    @property
+    def tail_steps(self) -> int:
+        """How much of the past counts: thirty half-lives, a billionth."""
+        return math.ceil(30 * self.memory_seconds / STEP_SECONDS)
 
     def lift(self, curve: FloatArray, logs: FloatArray, origins: IntArray, window: Window) -> FloatArray:
         """The curve (indexed as `logs`, and on) at the window's steps, moved by the level at each origin: (n, width)."""
@@ -106,15 +112,17 @@ class LevelledCourse:
 
     def paths(self, series: Series, origins: IntArray, window: Window) -> FloatArray:
         """Yesterday's logarithm plus the level, back as demand."""
-        seasonal = np.log1p(seasonal_values(series, 1, self.zone, window.last) / self.unit)
-        path = LEVEL.lift(seasonal, np.log1p(series.values / self.unit), origins, window)
+        targets = range(max(0, int(origins.min()) - LEVEL.tail_steps), int(origins.max()) + window.last + 1)
+        seasonal = np.log1p(seasonal_values(series, 1, self.zone, targets) / self.unit)
+        logs = np.log1p(series.values[targets.start : int(origins.max()) + 1] / self.unit)
+        path = LEVEL.lift(seasonal, logs, origins - targets.start, window)
         demand = self.unit * np.expm1(np.maximum(path, 0.0))
         return np.where(np.isfinite(demand), demand, LastValue().paths(series, origins, window))
 
 
-def seasonal_values(series: Series, days: int, zone: ZoneInfo, ahead: int) -> FloatArray:
-    """[i], i < len + ahead: the newest measured value at the same wall time one, two .. LOOK_BACKS periods of `days` before."""
-    times = series.times(ahead)
+def seasonal_values(series: Series, days: int, zone: ZoneInfo, targets: range) -> FloatArray:
+    """For each target step the newest measured value at the same wall time one, two .. LOOK_BACKS periods of `days` before."""
+    times = series.start + STEP_SECONDS * np.arange(targets.start, targets.stop, dtype=np.int64)
     found = np.full(len(times), np.nan)
     for period in range(1, LOOK_BACKS + 1):
         index = (same_time_earlier(times, days * period, zone) - series.start) // STEP_SECONDS

@@ -161,6 +161,8 @@ def _points(fitted: FittedModel, course: _Course) -> FloatArray:
     Raises:
         ModelError: it holds what no demand can be. Nothing to say (NaN on a whole path) is allowed.
     """
+    if not len(course.series):
+        raise ModelError("has no history")
     paths = fitted.paths(course.series, np.arange(len(course.series)), course.target.window)
     if np.isinf(paths).any():
         raise ModelError("forecasts an infinite demand")

@@ -131,7 +131,7 @@ def _margin(fitted: FittedModel, scale: Scale, series: Series, window: Window, q
     """The conformal margin from the residuals of the last days; only those of windows that are over by now."""
     begin = max(0, len(series) - MEMORY_STEPS - WARM_UP_STEPS)
     origins = np.arange(begin, len(series))
-    truth = window_maxima(series.values, window)[begin:]
+    truth = window_maxima(series.values[begin:], window)
     point = fitted.paths(series, origins, window).max(axis=1)
     recent = recent_error(point, truth, window)
     unit = typical_level(series.values)
