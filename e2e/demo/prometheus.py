@@ -3,6 +3,7 @@
 import base64
 import tarfile
 import time
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ NAMESPACE: Final = "monitoring"
 NAME: Final = "prometheus"
 URL: Final = f"http://{NAME}.{NAMESPACE}.svc:9090"
 MANIFEST: Final = HERE / "manifests" / "prometheus.yaml"
+DISCOVERY: Final = HERE / "manifests" / "discovery.py"
 
 
 def start_with_history(scenario: Scenario, workspace: Path) -> float:
@@ -30,7 +32,9 @@ def start_with_history(scenario: Scenario, workspace: Path) -> float:
     window = scenario.history_window(now=time.time())
     lines = render(scenario.trace, window, scenario.history_service(), scenario.tokens)
     blocks = make_blocks(lines, workspace / "history")
-    kube.apply_objects(_namespace(), _history(_packed(blocks)))
+    past = {"binaryData": {"blocks.tar.gz": base64.b64encode(_packed(blocks)).decode()}}
+    script = {"data": {DISCOVERY.name: DISCOVERY.read_text(encoding="utf-8")}}
+    kube.apply_objects(_namespace(), _config_map("prometheus-history", past), _config_map("prometheus-discovery", script))
     kube.kubectl("delete", "deployment", NAME, f"--namespace={NAMESPACE}", "--ignore-not-found", "--cascade=foreground")
     kube.apply_file(MANIFEST)
     kube.rolled_out(NAMESPACE, NAME)
@@ -49,10 +53,5 @@ def _namespace() -> dict[str, object]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
 
 
-def _history(archive: bytes) -> dict[str, object]:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "prometheus-history", "namespace": NAMESPACE},
-        "binaryData": {"blocks.tar.gz": base64.b64encode(archive).decode()},
-    }
+def _config_map(name: str, content: Mapping[str, object]) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": NAMESPACE}, **content}
