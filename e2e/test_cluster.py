@@ -20,6 +20,7 @@ SPARE: Final = NamedCluster(name="spare")
 # The base image has Python in it, and this one is not built anew with every change of our code.
 IMAGES: Final = "--images=prometheus"
 IMAGE: Final = "localhost/warmfront/prometheus:dev"
+SLOW: Final = pytest.mark.slow
 PYTHON: Final = "/usr/bin/python3"
 
 
@@ -148,7 +149,9 @@ def test_a_pod_reaches_services_on_its_own_node_and_on_another(spare: NamedClust
     spare.kubectl("delete", "pods", "--selector=test=cluster", "--wait=true")
 
 
-@pytest.mark.parametrize("component", ["kube-apiserver", "etcd", "kubelet-0", "containerd-1"])
+@pytest.mark.parametrize(
+    "component", ["kube-apiserver", *(pytest.param(name, marks=SLOW) for name in ("etcd", "kubelet-0", "containerd-1"))]
+)
 def test_up_mends_a_cluster_whose_part_was_killed_and_keeps_its_objects(spare: NamedCluster, component: str) -> None:
     name = f"kept-{component}"
     spare.kubectl("create", "configmap", name)
@@ -162,7 +165,7 @@ def test_up_mends_a_cluster_whose_part_was_killed_and_keeps_its_objects(spare: N
     assert run_in_pod(spare, f"after-{component}", "print('alive')") == "alive\n"
 
 
-@pytest.mark.parametrize("reached", ["etcd", "kubelet-1"])
+@pytest.mark.parametrize("reached", ["etcd", pytest.param("kubelet-1", marks=SLOW)])
 def test_up_recovers_from_an_up_that_was_killed(untouched: dict[str, object], reached: str) -> None:
     SPARE.run("down")
     starting = SPARE.start("up", IMAGES)
@@ -175,7 +178,7 @@ def test_up_recovers_from_an_up_that_was_killed(untouched: dict[str, object], re
     assert machine.network()["interfaces"] == untouched["interfaces"]
 
 
-def test_down_recovers_from_a_killed_up_and_from_lost_records(untouched: dict[str, object]) -> None:
+def test_down_removes_a_cluster_whose_records_are_lost(untouched: dict[str, object]) -> None:
     SPARE.run("up", IMAGES)
     for record in SPARE.paths.processes.glob("*.json"):
         record.unlink()
@@ -191,13 +194,9 @@ def interfaces_inside(cluster: NamedCluster) -> list[str]:
 
 
 def test_the_cluster_is_invisible_to_the_machine_and_cut_off_from_it(spare: NamedCluster, untouched: dict[str, object]) -> None:
-    now = machine.network()
-    assert {**now, "namespaces": []} == {**untouched, "namespaces": []}
+    assert machine.network() == untouched
     # Each link inside ends in a pod, none in the machine: only loopback, the address bridge and the pods' links are there.
     assert all(name.startswith(("lo", "wfapi0", "veth")) for name in interfaces_inside(spare))
-    assert not [
-        name for name in machine.outside("ip", "-oneline", "link").splitlines() if "veth" in name and name not in str(untouched)
-    ]
     unreachable = spare.attempt("in", "--", "ip", "route", "get", "192.0.2.77")
     assert "unreachable" in unreachable.stdout
 

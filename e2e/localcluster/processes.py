@@ -87,6 +87,7 @@ def start(name: str, arguments: Sequence[str | Path], *, environment: Mapping[st
             env=dict(environment),
             start_new_session=True,
         )
+    child.returncode = 0  # nobody waits for it, and no warning is due for that
     process = identify(name, child.pid)
     record(folder, process)
     return process

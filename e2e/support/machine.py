@@ -40,7 +40,7 @@ def without_counters(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def network() -> dict[str, object]:
-    """The machine's interfaces, routes, rules, tables, forwarding and listening ports."""
+    """The machine's interfaces, routes, rules, packet tables and forwarding."""
     routes = json.loads(outside("ip", "-json", "route", "show", "table", "all"))
     return {
         "interfaces": [without_counters(entry) for entry in json.loads(outside("ip", "-json", "address"))],
@@ -48,7 +48,6 @@ def network() -> dict[str, object]:
         "rules": outside("ip", "rule"),
         "tables": outside("nft", "list", "ruleset"),
         "forwarding": outside("cat", "/proc/sys/net/ipv4/ip_forward"),
-        "namespaces": sorted(outside("ip", "netns", "list").split()),
     }
 
 
