@@ -158,7 +158,10 @@ def wait_ready(site: Site, api: Api) -> None:
 
 @contextmanager
 def importing(site: Site) -> Iterator[list[Future[list[str]]]]:
-    """Import images into all nodes beside what happens in the block; raises an import's error at its end."""
+    """Import images into all nodes beside what happens in the block; raises an import's error at its end.
+
+    Yields one job per node, whose result is the references of the images that changed there.
+    """
     with ThreadPoolExecutor(max_workers=site.shape.nodes) as pool:
         jobs = [pool.submit(nodes.import_images, site.paths, index, site.archives) for index in range(site.shape.nodes)]
         yield jobs

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from e2e.localcluster import nodes, state
+from e2e.localcluster import state
 from e2e.localcluster.api import Api
-from e2e.localcluster.bringup import Site, ensure_everything
+from e2e.localcluster.bringup import Site, ensure_everything, importing
 from e2e.localcluster.components import expected_names
 from e2e.localcluster.console import say, step
 from e2e.localcluster.errors import LocalClusterError
@@ -69,11 +69,13 @@ def can_mend(seen: Status, paths: ClusterPaths) -> bool:
     return found is not None and found.phase is Phase.RUNNING and seen.phase is Phase.BROKEN and HOLDER not in seen.dead
 
 
-def refresh(paths: ClusterPaths, shape: Shape, archives: Sequence[Archive]) -> None:
+def refresh(site: Site, seen: Status) -> None:
     """Bring the images of a running cluster up to date."""
-    for index in range(shape.nodes):
-        for reference in nodes.import_images(paths, index, archives):
-            say(f"node-{index}: new {reference}; pods that run keep the old one until they are restarted")
+    with importing(site) as jobs:
+        changed = sorted({reference for job in jobs for reference in job.result()})
+    if changed:
+        say(f"new in the cluster: {', '.join(changed)}; pods that run keep the old ones until they are restarted")
+    say(f"{describe(site.paths, seen)}; {'nothing else' if changed else 'nothing'} to do")
 
 
 def mend(site: Site, seen: Status) -> None:
@@ -102,8 +104,7 @@ def up(paths: ClusterPaths, binary: Path, archives: Sequence[Archive], *, node_c
     seen = status(paths)
     site = Site(paths=paths, binary=binary, shape=wanted_shape(seen, node_count, gpus), archives=archives)
     if seen.phase is Phase.RUNNING and Api(paths).ready():
-        refresh(paths, site.shape, archives)
-        say(f"{describe(paths, seen)}; nothing to do")
+        refresh(site, seen)
         return False
     if can_mend(seen, paths):
         mend(site, seen)
