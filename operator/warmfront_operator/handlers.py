@@ -84,10 +84,19 @@ async def cleanup(memo: Wiring, **_: object) -> None:
 async def service_changed(memo: Wiring, type: str | None, meta: kopf.Meta, **_: object) -> None:  # noqa: A002 - kopf's name
     """Look at a service whose spec is new."""
     uid = str(meta["uid"])
+    if type is None:
+        memo.ticker.verify_soon()
     if type == "DELETED":
         memo.generations.pop(uid, None)
         return
     memo.noticed(uid, ServiceKey(str(meta["namespace"]), str(meta["name"])), int(meta.get("generation") or 0))
+
+
+@kopf.on.event("", "v1", "pods", registry=REGISTRY)
+async def pod_listed(memo: Wiring, type: str | None, **_: object) -> None:  # noqa: A002 - kopf's name
+    """A list, not a watch, has brought this pod: others may have vanished before it."""
+    if type is None:
+        memo.ticker.verify_soon()
 
 
 @kopf.index(*SERVICES, registry=REGISTRY)

@@ -383,6 +383,12 @@ def test_problems_become_events_when_they_begin_and_only_then(make_facts: Make, 
     assert conditions.turned(away.conditions, away.conditions) == []
 
 
+def test_a_forecaster_that_still_learns_is_no_event(make_facts: Make, now: datetime) -> None:
+    well = render(make_facts(), InferenceServiceStatus(), now)
+    learning = render(make_facts(forecast=ForecastView(answer=LEARNING)), well, now)
+    assert events.of_conditions("uid", conditions.turned(well.conditions, learning.conditions)) == []
+
+
 def test_what_the_user_asked_for_is_no_event(make_facts: Make, now: datetime) -> None:
     well = render(make_facts(), InferenceServiceStatus(), now)
     advisory = render(make_facts(spec={"scaling__mode": "Advisory", "scaling__predictive": {"mode": "Off"}}), well, now)

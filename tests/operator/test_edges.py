@@ -289,8 +289,12 @@ async def test_a_forecaster_that_fails_leaves_a_reason(handler: Any, words: str,
 
 @pytest.mark.parametrize(
     ("error", "words"),
-    [(httpx.ConnectError("refused"), "cannot be reached"), (httpx.ReadTimeout("slow"), "did not answer in time")],
-    ids=["away", "slow"],
+    [
+        (httpx.ConnectError("refused"), "cannot be reached (refused)"),
+        (httpx.ReadError(""), "cannot be reached (ReadError)"),
+        (httpx.ReadTimeout("slow"), "did not answer in time"),
+    ],
+    ids=["away", "gone without a word", "slow"],
 )
 async def test_a_forecaster_that_does_not_answer_leaves_a_reason(error: Exception, words: str, now: datetime) -> None:
     def handler(_: httpx.Request) -> httpx.Response:

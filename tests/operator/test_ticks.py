@@ -202,6 +202,10 @@ async def test_lists_are_compared_every_five_minutes(make_ticker: Make, api: Any
 class Woken:
     def __init__(self) -> None:
         self.keys: list[ServiceKey] = []
+        self.verifications = 0
+
+    def verify_soon(self) -> None:
+        self.verifications += 1
 
     def wake(self, key: ServiceKey) -> None:
         self.keys.append(key)
@@ -213,6 +217,20 @@ def test_only_a_new_generation_wakes() -> None:
     for uid, generation in (("a", 1), ("a", 1), ("a", 2), ("b", 1), ("a", 2)):
         wiring.noticed(uid, ServiceKey("ml", uid), generation)
     assert [key.name for key in woken.keys] == ["a", "a", "b"]
+
+
+async def test_what_a_list_has_brought_asks_for_a_comparison_and_a_watch_does_not() -> None:
+    woken: Any = Woken()
+    meta: Any = {"uid": "a", "namespace": "ml", "name": "a", "generation": 1}
+    wiring = Wiring(ticker=woken)
+    for kind in ("ADDED", "MODIFIED", "DELETED"):
+        await handlers.service_changed(memo=wiring, type=kind, meta=meta)
+        await handlers.pod_listed(memo=wiring, type=kind)
+    assert woken.verifications == 0
+    await handlers.service_changed(memo=wiring, type=None, meta=meta)
+    await handlers.pod_listed(memo=wiring, type=None)
+    assert woken.verifications == 2
+    assert [key.name for key in woken.keys] == ["a", "a"]  # deleted, it is unknown again
 
 
 def test_kopf_leaves_no_trace_in_the_cluster() -> None:

@@ -19,16 +19,7 @@ PROBLEMS: Final = {
     ConditionType.FORECAST_READY: "False",
 }
 # ... unless that is what the user asked for, or the normal beginning.
-UNREMARKABLE: Final = frozenset(
-    {
-        ScalingReason.ADVISORY,
-        ScalingReason.PAUSED,
-        ScalingReason.DEMAND_UNKNOWN,
-        ForecastReason.PREDICTIVE_OFF,
-        ForecastReason.FORECASTER_NOT_CONFIGURED,
-        ForecastReason.NO_ANSWER,
-    }
-)
+UNREMARKABLE: Final = frozenset({ScalingReason.ADVISORY, ScalingReason.PAUSED, ScalingReason.DEMAND_UNKNOWN})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +74,17 @@ def _of_condition(uid: str, item: Condition) -> Event | None:
     once = f"{item.type}/{uid}/{item.reason}/{item.last_transition_time}"
     if item.type == ConditionType.READY and item.status == "True":
         return Event(type="Normal", reason=item.type, action="Reconcile", note=item.message, once=once)
-    told_by_stalled = item.type != ConditionType.STALLED and item.reason in set(StateReason)
-    if PROBLEMS.get(ConditionType(item.type)) != item.status or item.reason in UNREMARKABLE or told_by_stalled:
-        return None
+    return _warning(item, once) if _is_problem(item) else None
+
+
+def _is_problem(item: Condition) -> bool:
+    kind = ConditionType(item.type)
+    if PROBLEMS.get(kind) != item.status or item.reason in UNREMARKABLE:
+        return False
+    if kind is ConditionType.FORECAST_READY:
+        return item.reason == ForecastReason.FORECASTER_UNAVAILABLE  # learning is no problem
+    return kind is ConditionType.STALLED or item.reason not in set(StateReason)  # those are told with Stalled
+
+
+def _warning(item: Condition, once: str) -> Event:
     return Event(type="Warning", reason=item.reason, action="Reconcile", note=item.message, once=once)

@@ -64,6 +64,8 @@ async def _post(client: httpx.AsyncClient, request: ForecastsRequest) -> Forecas
     except httpx.HTTPStatusError as error:
         raise ForecasterError(f"the forecaster answered HTTP {error.response.status_code}; see its log") from error
     except httpx.HTTPError as error:
-        raise ForecasterError(f"the forecaster cannot be reached ({error}); it will be asked again") from error
+        raise ForecasterError(
+            f"the forecaster cannot be reached ({str(error) or type(error).__name__}); it will be asked again"
+        ) from error
     except ValidationError as error:
         raise ForecasterError("the forecaster's answer is not understood: operator and forecaster differ in version") from error
