@@ -12,6 +12,7 @@ from e2e.localcluster.pip_config import pip_config
 KEY_LABEL = "dev.warmfront.key"
 # `chroot` needs neither cgroups nor a network of its own, so it works wherever we are root.
 _ISOLATION = "chroot"
+_CACHED_LAYERS = 60
 # Half the processor time of the default, on both sides.
 _COMPRESSION = ("--compression-format", "zstd", "--compression-level", "1")
 
@@ -43,6 +44,12 @@ class Buildah:
             return None
         label = "{{index .Docker.Config.Labels " + f'"{KEY_LABEL}"' + "}}"
         return self.run("inspect", "--type", "image", "--format", label, image)
+
+    def tidy(self) -> None:
+        """Remove what killed builds left, and the cached layers once there are many: most are of past sources."""
+        self.run("rm", "--all")
+        if len(self.run("images", "--quiet", "--filter", "dangling=true").split()) > _CACHED_LAYERS:
+            self.run("rmi", "--prune")
 
     def build(self, tag: str, dockerfile: str, arguments: Mapping[str, str]) -> None:
         """Build a Dockerfile of the repository, whose root is the context."""

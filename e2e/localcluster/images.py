@@ -111,5 +111,6 @@ def ensure_images(where: Cache, names: Sequence[str] | None = None) -> list[Arch
         return archives
     buildah = Buildah(where=where)
     with locked(where.locks, "images"):
+        buildah.tidy()
         ensure_base(where, buildah)
         return [build(where, buildah, image) for image in chosen(names)]
