@@ -23,7 +23,8 @@ from warmfront_operator.domain.events import Event
 from warmfront_operator.domain.manifests import Inputs
 from warmfront_operator.domain.resources import ChildKind, Deployment, ServiceKey
 from warmfront_operator.domain.template import GatewayImage
-from warmfront_operator.errors import KubeError, NameTakenError, PredecessorError
+from warmfront_operator.errors import ConfigurationError, KubeError, NameTakenError, PredecessorError
+from warmfront_operator.kube import access
 from warmfront_operator.kube import status as status_writer
 from warmfront_operator.kube.apply import apply_child
 from warmfront_operator.kube.client import Kube
@@ -121,6 +122,30 @@ async def test_an_api_server_that_is_away_is_an_error_of_ours() -> None:
     assert caught.value.status is None
     assert not caught.value.refused
     await kube.close()
+
+
+async def test_the_way_to_the_api_server_goes_through_no_proxy_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kube: Kube, api: Any, raw_service: Make
+) -> None:
+    api.put(raw_service())
+    kubeconfig = tmp_path / "kubeconfig"
+    cluster = {"name": "c", "cluster": {"server": kube.client.client.configuration.host}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
+    user = {"name": "u", "user": {"token": "t0ken"}}
+    kubeconfig.write_text(json.dumps({"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "c"}))
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    ours = Kube.connect(await access.configuration(), timeout_seconds=5)
+    assert await ours.get(names.KIND, KEY) is not None
+    await ours.close()
+    found = await access.credentials()
+    assert (found.scheme, found.token) == ("Bearer", "t0ken")
+
+
+async def test_no_way_to_an_api_server_is_said_in_words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "absent"))
+    with pytest.raises(ConfigurationError, match="set KUBECONFIG"):
+        await access.configuration()
 
 
 async def test_each_event_is_written_once_and_by_a_successor_not_at_all(

@@ -15,12 +15,13 @@ async def configuration() -> Configuration:
     Raises:
         ConfigurationError: neither is there.
     """
-    found = Configuration()
+    # No proxy from the environment: kopf takes none either, and both must reach the same API server.
+    found = Configuration(client_session_kwargs={"trust_env": False})
     try:
         if "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ:
             config.load_incluster_config(client_configuration=found)  # type: ignore[no-untyped-call]
         else:
-            await config.load_kube_config(client_configuration=found)  # type: ignore[no-untyped-call]
+            await config.load_kube_config(config_file=os.environ.get("KUBECONFIG"), client_configuration=found)  # type: ignore[no-untyped-call]
     except (config.ConfigException, OSError) as error:
         raise ConfigurationError(
             f"no API server is configured ({error}): run in a pod with a service account, or set KUBECONFIG"
