@@ -69,9 +69,9 @@ test-unit: setup  ## Unit and property tests, no cluster
 
 SELECT ?= not slow and not vllm
 .PHONY: test-e2e
-test-e2e: setup cluster-up  ## Tests on the real cluster (starts it; KEEP=1 leaves it)
-	@$(STEP) "e2e tests ($(or $(SELECT),all))" $(CLUSTER) in -- .venv/bin/pytest -q -m "$(SELECT)" e2e; rc=$$?; \
-	  [ "$(KEEP)" = 1 ] || $(MAKE) cluster-down; exit $$rc
+test-e2e: setup  ## Tests on the real cluster (starts it; KEEP=1 leaves it)
+	@$(STEP) "cluster programs and images (first time: builds Kubernetes, about 10 min)" $(CLUSTER) images
+	@$(STEP) "e2e tests ($(or $(SELECT),all)), cluster start included" $(CLUSTER) with -- .venv/bin/pytest -q -m "$(SELECT)" e2e
 
 .PHONY: vllm-setup
 vllm-setup: setup  ## Real vLLM for the CPU in a virtual environment of its own (6 GB, 6 min)

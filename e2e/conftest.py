@@ -2,11 +2,13 @@
 
 import os
 import subprocess
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 
 import pytest
 
+from e2e.demo.watch import Watched
 from e2e.localcluster.inside import EXISTING, INSIDE, existing_kubeconfig
+from e2e.vllm.service import running
 
 _LOOKS = (
     ("get", "pods", "--all-namespaces", "--output=wide"),
@@ -30,6 +32,13 @@ def cluster() -> None:
             f"which start the cluster. To use a cluster of yours set {EXISTING}.",
             returncode=4,
         )
+
+
+@pytest.fixture(scope="session")
+def vllm_service(cluster: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:  # noqa: ARG001 - asserts
+    """Real vLLM as a warm InferenceService; the start takes a minute or two, so all tests that need it share this one."""
+    with running(tmp_path_factory.mktemp("vllm")) as service:
+        yield service
 
 
 def look(*arguments: str) -> str:

@@ -9,7 +9,8 @@ import httpx
 import openai
 import pytest
 
-from e2e.contract.engines import Engine, given_url, simulator, vllm
+from e2e.conftest import has_cluster
+from e2e.contract.engines import Engine, given_url, simulator, vllm, vllm_in_pod
 
 Start = Callable[[], AbstractContextManager[Engine]]
 
@@ -25,6 +26,9 @@ def _engines() -> list[Any]:
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """The server under test."""
     start: Start = request.param
+    if start is vllm and has_cluster():
+        request.getfixturevalue("vllm_service")
+        start = vllm_in_pod
     with start() as running:
         yield running
 

@@ -16,6 +16,7 @@ import httpx
 
 from e2e.vllm.environment import default_environment
 from e2e.vllm.launch import VARIABLES, serve_command
+from e2e.vllm.service import engine_on_loopback
 
 MODEL: Final = "smollm2"
 MAX_MODEL_LEN: Final = 2048
@@ -58,6 +59,13 @@ def vllm() -> Iterator[Engine]:
     """
     paths = default_environment().paths()
     yield from _served(lambda port: serve_command(**paths, port=port, name=MODEL), VARIABLES, 300)
+
+
+@contextmanager
+def vllm_in_pod() -> Iterator[Engine]:
+    """The engine of the shared vLLM service (fixture `vllm_service`), which saves a second start."""
+    with engine_on_loopback() as url:
+        yield Engine(base_url=url)
 
 
 @contextmanager

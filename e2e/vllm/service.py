@@ -1,0 +1,102 @@
+"""Real vLLM as an InferenceService of the test cluster: one start for all the tests that need it.
+
+vLLM as an image is over six gigabytes; its virtual environment and the model are mounted from the node instead, into the
+simulator's image, which has the same Python and nothing else that matters here.
+"""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from e2e.demo import kube, prometheus
+from e2e.demo.install import install_warmfront
+from e2e.demo.readings import condition
+from e2e.demo.rehearsal import TICK_SECONDS, rehearsal
+from e2e.demo.watch import Watched
+from e2e.vllm.environment import default_environment
+from e2e.vllm.launch import VARIABLES
+from warmfront_api.names import LABEL_SERVICE, PORT_ENGINE
+
+NAMESPACE: Final = "vllm"
+MODEL: Final = "smollm2"
+SERVICE: Final = Watched(namespace=NAMESPACE, name=MODEL)
+ENVIRONMENT_MOUNT: Final = "/opt/vllm"
+MODEL_MOUNT: Final = "/models/smollm2"
+READY_SECONDS: Final = 300.0
+
+# The image's user has no entry in /etc/passwd and no home: what vLLM and torch would look up there is said instead.
+NO_HOME: Final = {"HOME": "/tmp", "LOGNAME": "vllm", "VLLM_CACHE_ROOT": "/tmp/vllm", "TORCHINDUCTOR_CACHE_DIR": "/tmp/inductor"}  # noqa: S108
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Watched]:
+    """Warmfront, Prometheus, and a warm service with a real engine. `folder` is for the history that Prometheus starts with.
+
+    Raises:
+        NotSetUpError: real vLLM is not there; `python -m e2e.vllm setup` makes it.
+    """
+    install_warmfront(tick_seconds=TICK_SECONDS)
+    past = rehearsal(name=SERVICE.name, namespace=NAMESPACE, seconds_to_jump=3 * 3600.0, played_seconds=0.0)
+    prometheus.start_with_history(past, folder)
+    kube.apply_objects({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    try:
+        kube.apply_manifest(_manifest())
+        ready = "a pod with real vLLM is warm"
+        kube.wait_for(ready, lambda: condition(SERVICE.resource(), "Ready")["status"] == "True" or None, seconds=READY_SECONDS)
+        yield SERVICE
+    finally:
+        kube.kubectl("delete", "namespace", NAMESPACE, "--wait=false", "--ignore-not-found")
+
+
+@contextmanager
+def engine_on_loopback() -> Iterator[str]:
+    """The URL of the engine itself, past its gateway: it listens on the pod's loopback only, which port-forward reaches."""
+    pod = kube.kubectl(
+        "get", "pods", f"--namespace={NAMESPACE}", f"--selector={LABEL_SERVICE}={SERVICE.name}", "--output=name"
+    ).split()[0]
+    command = ["kubectl", "port-forward", f"--namespace={NAMESPACE}", "--address=127.0.0.1", pod, f":{PORT_ENGINE}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as forward:
+        try:
+            assert forward.stdout is not None
+            said = forward.stdout.readline()
+            port = re.search(r"127\.0\.0\.1:(\d+) ->", said)
+            assert port, f"kubectl port-forward said {said!r}"
+            yield f"http://127.0.0.1:{port[1]}"
+        finally:
+            forward.terminate()
+
+
+def _manifest() -> dict[str, Any]:
+    environment = default_environment()
+    environment.paths()  # refuses an unfinished one, with the command that makes it
+    mounts = [
+        {"name": "environment", "mountPath": ENVIRONMENT_MOUNT, "readOnly": True},
+        {"name": "model", "mountPath": MODEL_MOUNT, "readOnly": True},
+        {"name": "shm", "mountPath": "/dev/shm"},  # noqa: S108 - vLLM's workers talk through it; 64 MB are not enough
+    ]
+    volumes = [
+        {"name": "environment", "hostPath": {"path": str(environment.venv), "type": "Directory"}},
+        {"name": "model", "hostPath": {"path": str(environment.model), "type": "Directory"}},
+        {"name": "shm", "emptyDir": {"medium": "Memory"}},
+    ]
+    engine = {
+        "image": "localhost/warmfront/enginesim:dev",
+        "command": [f"{ENVIRONMENT_MOUNT}/bin/python", "-m", "vllm.entrypoints.openai.api_server"],
+        "args": ["--dtype=bfloat16", "--enforce-eager"],
+        "env": [{"name": name, "value": value} for name, value in {**VARIABLES, **NO_HOME}.items()],
+        "maxModelLen": 2048,
+        "maxNumSeqs": 16,
+        "resources": {"limits": {"memory": "6Gi"}},
+        "volumeMounts": mounts,
+    }
+    spec = {
+        "model": {"name": MODEL, "source": f"path://{MODEL_MOUNT}"},
+        "engine": engine,
+        "scaling": {"maxReplicas": 1, "capacity": {"prefillTokensPerSecond": 500, "decodeTokensPerSecond": 160}},
+        "podTemplate": {"spec": {"volumes": volumes}},
+    }
+    metadata = {"name": SERVICE.name, "namespace": NAMESPACE}
+    return {"apiVersion": "warmfront.dev/v1alpha1", "kind": "InferenceService", "metadata": metadata, "spec": spec}
