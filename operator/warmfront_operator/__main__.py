@@ -8,7 +8,6 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final
 
-import httpx
 import kopf
 from pydantic import ValidationError
 
@@ -19,6 +18,7 @@ from warmfront_operator.domain.template import GatewayImage
 from warmfront_operator.errors import KubeError, OperatorError
 from warmfront_operator.handlers import Wiring
 from warmfront_operator.health import Heartbeat
+from warmfront_operator.kube import forecasts
 from warmfront_operator.kube.access import configuration
 from warmfront_operator.kube.client import Kube
 from warmfront_operator.kube.events import Recorder
@@ -74,19 +74,16 @@ async def run(settings: Settings) -> None:
     """
     heartbeat = Heartbeat.for_ticks(settings.tick_seconds)
     health.serve(heartbeat, settings.metrics_host, settings.metrics_port)
-    async with _clients(settings) as (kube, forecasts):
+    async with _clients(settings) as (kube, source):
         await _wait_for_api(kube, heartbeat)
-        await _operate(settings, kube, forecasts, heartbeat)
+        await _operate(settings, kube, source, heartbeat)
 
 
 @contextlib.asynccontextmanager
 async def _clients(settings: Settings) -> AsyncIterator[tuple[Kube, ForecastSource]]:
     kube = Kube.connect(await configuration(), settings.kube_timeout_seconds)
     try:
-        # trust_env off: the forecaster is in the cluster, and a proxy from the environment is not.
-        async with httpx.AsyncClient(
-            base_url=settings.forecaster_url, timeout=settings.forecaster_timeout_seconds, trust_env=False
-        ) as http:
+        async with forecasts.connect(settings.forecaster_url, settings.forecaster_timeout_seconds) as http:
             yield kube, ForecastSource(client=http if settings.forecaster_url else None)
     finally:
         await kube.close()
@@ -111,9 +108,9 @@ async def _missing(kube: Kube) -> str:
     return "" if served else "waiting for the CustomResourceDefinition inferenceservices.warmfront.dev: install warmfront-crds"
 
 
-async def _operate(settings: Settings, kube: Kube, forecasts: ForecastSource, heartbeat: Heartbeat) -> None:
+async def _operate(settings: Settings, kube: Kube, source: ForecastSource, heartbeat: Heartbeat) -> None:
     """Run kopf, which feeds the ticks, until either ends; then let the pass that runs come to its end."""
-    ticker = _ticker(settings, kube, forecasts, heartbeat)
+    ticker = _ticker(settings, kube, source, heartbeat)
     stop = asyncio.Event()
     ticks = asyncio.create_task(ticker.run(), name="ticks")  # before kopf, which cancels what is created after it
     ticks.add_done_callback(lambda _: stop.set())  # without ticks there is nothing left to do
@@ -133,7 +130,7 @@ async def _operate(settings: Settings, kube: Kube, forecasts: ForecastSource, he
         await asyncio.wait_for(ticks, LAST_PASS_SECONDS)
 
 
-def _ticker(settings: Settings, kube: Kube, forecasts: ForecastSource, heartbeat: Heartbeat) -> Ticker:
+def _ticker(settings: Settings, kube: Kube, source: ForecastSource, heartbeat: Heartbeat) -> Ticker:
     observed = Observed()
     reconciler = Reconciler(
         kube=kube,
@@ -146,7 +143,7 @@ def _ticker(settings: Settings, kube: Kube, forecasts: ForecastSource, heartbeat
         reconciler=reconciler,
         observed=observed,
         demand=_demand(settings),
-        forecasts=forecasts,
+        forecasts=source,
         namespaces=settings.namespaces,
         tick_seconds=settings.tick_seconds,
         concurrency=settings.concurrency,

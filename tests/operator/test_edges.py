@@ -24,7 +24,7 @@ from warmfront_operator.domain.manifests import Inputs
 from warmfront_operator.domain.resources import ChildKind, Deployment, ServiceKey
 from warmfront_operator.domain.template import GatewayImage
 from warmfront_operator.errors import ConfigurationError, KubeError, NameTakenError, PredecessorError
-from warmfront_operator.kube import access
+from warmfront_operator.kube import access, forecasts
 from warmfront_operator.kube import status as status_writer
 from warmfront_operator.kube.apply import apply_child
 from warmfront_operator.kube.client import Kube
@@ -326,6 +326,28 @@ async def test_a_forecaster_that_does_not_answer_leaves_a_reason(error: Exceptio
         raise error
 
     assert words in (await ask(handler, now)).message
+
+
+async def test_a_forecaster_that_closes_idle_connections_is_asked_all_the_same(now: datetime) -> None:
+    """As uvicorn does after five seconds; whoever keeps the connection meets the end of it every few ticks."""
+    connections: list[int] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.append(1)
+        await reader.readuntil(b"\r\n\r\n")
+        body = b'{"services": []}'
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        writer.write(head % len(body) + body)
+        await writer.drain()
+        await asyncio.sleep(0.02)
+        writer.close()  # without having announced it
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server, forecasts.connect(f"http://127.0.0.1:{port}", 5.0) as client:
+        for _ in range(5):
+            assert (await ForecastSource(client=client).ask([QUERY], now)).reason == "NoAnswer"
+    assert len(connections) == 5
 
 
 async def test_without_a_forecaster_the_reason_is_the_setting(now: datetime) -> None:

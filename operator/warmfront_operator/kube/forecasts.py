@@ -16,6 +16,17 @@ from warmfront_operator.errors import ForecasterError
 from warmfront_operator.metrics import READING_ERRORS, READING_SECONDS
 
 
+def connect(url: str, timeout_seconds: float) -> httpx.AsyncClient:
+    """Make a client. Sends nothing yet.
+
+    Each tick opens its own connection: one that was kept is closed by the server after a few idle seconds, which is just
+    when the next tick would use it. No proxy from the environment: the forecaster is in the cluster, a proxy is not.
+    """
+    limits = httpx.Limits(max_keepalive_connections=0)
+    transport = httpx.AsyncHTTPTransport(limits=limits, retries=1, trust_env=False)
+    return httpx.AsyncClient(base_url=url, timeout=timeout_seconds, trust_env=False, transport=transport)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Forecasts:
     """Forecasts by service. `reason` and `message` say why one has none."""
