@@ -330,10 +330,10 @@ async def test_a_forecaster_that_does_not_answer_leaves_a_reason(error: Exceptio
 
 async def test_a_forecaster_that_closes_idle_connections_is_asked_all_the_same(now: datetime) -> None:
     """As uvicorn does after five seconds; whoever keeps the connection meets the end of it every few ticks."""
-    connections: list[int] = []
+    connections: list[asyncio.Task[None] | None] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connections.append(1)
+        connections.append(asyncio.current_task())
         await reader.readuntil(b"\r\n\r\n")
         body = b'{"services": []}'
         head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
@@ -341,12 +341,14 @@ async def test_a_forecaster_that_closes_idle_connections_is_asked_all_the_same(n
         await writer.drain()
         await asyncio.sleep(0.02)
         writer.close()  # without having announced it
+        await writer.wait_closed()
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
     async with server, forecasts.connect(f"http://127.0.0.1:{port}", 5.0) as client:
         for _ in range(5):
             assert (await ForecastSource(client=client).ask([QUERY], now)).reason == "NoAnswer"
+        await asyncio.gather(*filter(None, connections))
     assert len(connections) == 5
 
 
