@@ -33,6 +33,7 @@ QUIET: Final = "quiet"
 SECONDS_TO_JUMP: Final = 330.0
 PLAYED_SECONDS: Final = 60.0
 IDLE_TICKS: Final = 10
+DRAIN_SECONDS: Final = 150.0  # a pod may take 135 s to go: 5 s of routing, 120 s of drain, 10 s to exit
 OPERATOR_USERS: Final = f"system:serviceaccount:{OPERATOR_NAMESPACE}:"
 
 
@@ -136,7 +137,7 @@ def test_replicas_were_written_by_the_scaler_alone(running: Running) -> None:
 def test_deleting_the_service_leaves_nothing(running: Running) -> None:
     assert running
     kube.kubectl("delete", "inferenceservices.warmfront.dev", "chat", "--namespace", NAMESPACE, "--wait=true")
-    kube.wait_for("nothing is left of the service", lambda: _gone(NAMESPACE), seconds=90)
+    kube.wait_for("nothing is left of the service", lambda: _gone(NAMESPACE), seconds=DRAIN_SECONDS)
 
 
 @dataclass(frozen=True, kw_only=True)
