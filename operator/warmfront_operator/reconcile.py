@@ -259,7 +259,8 @@ def _advance(before: Memory, seen: Seen, readings: Readings) -> Memory:
     wanted = seen.deployment.replicas if before.last_desired is None else before.last_desired
     entered = memory.entered(before, spec.scaling.mode, spec.replicas, wanted)
     read = memory.read(entered, demand_known=readings.demand.reading is not None, ticked_at=readings.ticked_at)
-    return replace(read, cold_starts=coldstart.observe(read.cold_starts, seen.pods))
+    held = memory.unseen(read, seen.deployment.replicas, seen.now)
+    return replace(held, cold_starts=coldstart.observe(held.cold_starts, seen.pods))
 
 
 def _decided(seen: Seen, before: Memory, readings: Readings, problem: Problem | None) -> Facts:

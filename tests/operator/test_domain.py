@@ -250,6 +250,23 @@ def test_a_restart_rebuilds_what_status_tells(now: datetime) -> None:
     assert coldstart.seconds(restored.cold_starts, "t1", [], now) == (80.0, 120.0)
 
 
+@pytest.mark.parametrize(
+    ("in_status", "in_deployment", "counted"),
+    [(3, 3, 3), (2, 3, 3), (3, 2, 3), (None, 1, 1)],
+    ids=["as status says", "the scale was written, its status not", "somebody lowered it meanwhile", "a new service"],
+)
+def test_ticks_before_a_restart_count_as_wanting_what_was_held(
+    now: datetime, in_status: int | None, in_deployment: int, counted: int
+) -> None:
+    known = memory.unseen(Memory(last_desired=in_status), in_deployment, now)
+    assert known.past_wants == (PastWant(time=now, replicas=counted),)
+
+
+def test_what_this_process_saw_itself_is_not_overwritten(now: datetime) -> None:
+    known = Memory(last_desired=5, past_wants=(PastWant(time=now, replicas=1),))
+    assert memory.unseen(known, 5, now) is known
+
+
 @pytest.mark.parametrize(("minutes", "another_decision", "due"), [(1, False, False), (1, True, True), (5, False, True)], ids=str)
 def test_figures_are_due_with_a_decision_or_every_five_minutes(
     now: datetime, minutes: int, another_decision: bool, due: bool

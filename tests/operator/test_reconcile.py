@@ -213,6 +213,17 @@ async def test_an_operator_that_restarts_in_the_middle_of_a_scale_up_does_not_sc
     assert [decision["to"] for decision in here.status["decisions"]] == [4, 1]
 
 
+async def test_an_operator_that_restarts_does_not_cancel_pods_that_were_just_ordered(world: Make) -> None:
+    here = world()
+    await here.tick(ticks=2)
+    await here.tick(FOUR_REPLICAS)
+    here.restart()
+    await here.tick(ONE_REPLICA, ticks=4)
+    assert here.replicas == 4
+    await here.tick(ONE_REPLICA, ticks=20)  # the down-window of 300 s has passed
+    assert here.replicas == 1
+
+
 async def test_an_operator_that_died_before_the_write_makes_up_for_it(world: Make) -> None:
     here = world()
     await here.tick(ticks=2)

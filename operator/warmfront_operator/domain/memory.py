@@ -84,6 +84,17 @@ def read(memory: Memory, *, demand_known: bool, ticked_at: datetime) -> Memory:
     return replace(memory, failed_readings=0 if demand_known else memory.failed_readings + 1, ticked_at=ticked_at)
 
 
+def unseen(memory: Memory, held: int, now: datetime) -> Memory:
+    """Before the first decision of this process: what earlier ticks wanted is unknown, which is no evidence for fewer.
+
+    They count as wanting what was held, or an operator that starts in the middle of a scale-up would cancel the pods
+    that are on their way and order them anew.
+    """
+    if memory.past_wants:
+        return memory
+    return replace(memory, past_wants=(PastWant(time=now, replicas=max(held, memory.last_desired or 0)),))
+
+
 def decided(memory: Memory, decision: Decision, now: datetime) -> Memory:
     """Remember a decision; a change of the wanted replicas goes into the list that status shows."""
     decisions = memory.decisions
