@@ -80,6 +80,28 @@ def test_a_day_that_ended_early_is_not_expected_to_end_again():
     assert path(LEVELLED, values, DAY + 730, Window(first=1, last=2)) == pytest.approx([0.0, 0.0], abs=0.04)
 
 
+def jump_missing(steps_late: int) -> np.ndarray:
+    """Two days with a jump at ten, and a third at rest until `steps_late` after ten."""
+    return np.concatenate([jump_at_ten(2.0), jump_at_ten(2.0), np.zeros(600 + steps_late)])
+
+
+@pytest.mark.parametrize("late", [1, 2, 5])
+def test_a_jump_that_is_a_few_minutes_late_is_still_expected_in_full(late: int):
+    values = jump_missing(late)
+    assert path(LEVELLED, values, len(values) - 1) == pytest.approx([2.0] * 5)
+
+
+def test_a_jump_that_does_not_come_is_given_up_within_a_quarter_of_an_hour():
+    values = jump_missing(15)
+    assert max(path(LEVELLED, values, len(values) - 1)) < 0.2
+
+
+def test_a_gap_in_todays_measurements_is_not_a_low_level():
+    values = jump_missing(0)
+    values[-3:] = NAN
+    assert path(LEVELLED, values, len(values) - 1) == pytest.approx([2.0] * 5)
+
+
 def test_far_ahead_todays_level_is_forgotten():
     values = np.r_[np.full(DAY, 2.0), np.full(720, 4.0)]
     near, far = (

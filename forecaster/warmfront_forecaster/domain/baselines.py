@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import numpy.typing as npt
+from numpy.lib.stride_tricks import sliding_window_view
 
 from warmfront_forecaster.domain.calendar import same_time_earlier
 from warmfront_forecaster.domain.models import FittedModel, IntArray
@@ -25,6 +27,8 @@ from warmfront_forecaster.domain.window import Window
 
 UTC = ZoneInfo("UTC")
 LOOK_BACKS = 3  # periods tried before the last value
+LATE_STEPS = 5  # that a daily jump from rest may come late: until then nobody can tell a late one from none
+REST_STEPS = 10  # of nothing before it: fewer are the gaps between the requests of a quiet service
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +96,7 @@ class YesterdayLevelled:
 
     With l = log(1 + d/unit):  l[t+k] = l[t+k-day] + decay(k) * level[t],  level = smoothed l[t] - l[t-day].
     Knows both that demand jumps at ten each day and that today is a busier day; far ahead, only the first is left.
+    While a jump from rest is a few minutes late, it is still expected in full (LATE_STEPS).
     """
 
     name: str = "YesterdayLevelled"
@@ -115,9 +120,29 @@ class LevelledCourse:
         targets = range(max(0, int(origins.min()) - LEVEL.tail_steps), int(origins.max()) + window.last + 1)
         seasonal = np.log1p(seasonal_values(series, 1, self.zone, targets) / self.unit)
         logs = np.log1p(series.values[targets.start : int(origins.max()) + 1] / self.unit)
+        logs[_awaits_jump(logs, seasonal[: len(logs)])] = np.nan
         path = LEVEL.lift(seasonal, logs, origins - targets.start, window)
         demand = self.unit * np.expm1(np.maximum(path, 0.0))
         return np.where(np.isfinite(demand), demand, LastValue().paths(series, origins, window))
+
+
+def _awaits_jump(today: FloatArray, yesterday: FloatArray) -> npt.NDArray[np.bool_]:
+    """Steps of rest at which yesterday had left its rest for at most LATE_STEPS, shape (n,). They say nothing of the level.
+
+    A jump two minutes late would otherwise read as a day of half the demand, just when pods for it must be started.
+    """
+    rest_today = _all_rest(today, REST_STEPS + LATE_STEPS)
+    rested_yesterday = np.zeros(len(yesterday), dtype=bool)
+    rested_yesterday[LATE_STEPS:] = _all_rest(yesterday, REST_STEPS)[:-LATE_STEPS]
+    return rest_today & rested_yesterday
+
+
+def _all_rest(values: FloatArray, steps: int) -> npt.NDArray[np.bool_]:
+    """[t]: nothing was measured above zero in the `steps` until t. False before there are as many."""
+    rest = np.zeros(len(values), dtype=bool)
+    if len(values) >= steps:
+        rest[steps - 1 :] = ~(sliding_window_view(values, steps) > 0).any(axis=1)
+    return rest
 
 
 def seasonal_values(series: Series, days: int, zone: ZoneInfo, targets: range) -> FloatArray:
