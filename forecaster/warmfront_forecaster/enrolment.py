@@ -8,7 +8,7 @@ import numpy as np
 
 from warmfront_forecaster.adapters.prometheus_source import Holdings, ServiceKey
 from warmfront_forecaster.contract import CapacityQuery, PeakAnswer, ServiceForecast, ServiceQuery
-from warmfront_forecaster.domain.calendar import DAY_SECONDS
+from warmfront_forecaster.domain.calendar import DAY_SECONDS, zone_known
 from warmfront_forecaster.domain.demand import ReplicaRates, Traffic, demand, join
 from warmfront_forecaster.domain.evaluation import Evaluation
 from warmfront_forecaster.domain.peaks import peaks
@@ -117,9 +117,9 @@ class Enrolled:
         self.predict()
 
     def fit_job(self) -> FitJob | None:
-        """What to evaluate now; None: there is too little history to make it worthwhile."""
+        """What to evaluate now; None: there is too little history to make it worthwhile, or no such timezone."""
         history, question = self.history, self._question()
-        if history is None or history.measured_seconds < LEAST_HISTORY_SECONDS:
+        if history is None or history.measured_seconds < LEAST_HISTORY_SECONDS or self._unknown_timezone:
             return None
         same_demand = self.evaluated_as[:2] == question[:2]
         self.evaluated_as = question
@@ -160,6 +160,7 @@ class Enrolled:
         return Evidence(
             now=now,
             fetched=history is not None,
+            unknown_timezone=self._unknown_timezone,
             as_of=history.newest if history else None,
             measured_seconds=history.measured_seconds if history else 0.0,
             retention_seconds=self.holdings.retention_seconds,
@@ -214,7 +215,7 @@ class Enrolled:
 
     def _numbers(self, now: float) -> dict[str, object]:
         forecast = self.predictor
-        if forecast is None or now - forecast.as_of > STALE_SECONDS:
+        if forecast is None or self._unknown_timezone or now - forecast.as_of > STALE_SECONDS:
             return {}
         return {
             "upper": round(forecast.upper(now), DIGITS),
@@ -225,7 +226,11 @@ class Enrolled:
     def _peaks(self, forecast: Predictor, now: float) -> list[PeakAnswer]:
         begins, uppers = forecast.slots(now)
         found = peaks(begins, uppers, PEAK_SLOT_SECONDS, self.query.capacity.target_utilization, self.query.replicas)
-        return [PeakAnswer(start=_at(peak.start), end=_at(peak.end), replicas=peak.replicas) for peak in found]
+        return [PeakAnswer(start=_at(max(peak.start, now)), end=_at(peak.end), replicas=peak.replicas) for peak in found]
+
+    @property
+    def _unknown_timezone(self) -> str | None:
+        return None if zone_known(self.query.timezone) else self.query.timezone
 
     def _question(self) -> tuple[object, ...]:
         """What an evaluation depends on; the first two change the demand or its calendar, and with it every fit."""

@@ -333,3 +333,37 @@ async def test_the_loop_starts_on_a_new_service_without_waiting_for_its_next_tur
     assert await asyncio.to_thread(session.world.was_read.wait, 0.9)  # a turn comes each second
     loop.cancel()
     await session.forecaster.settle()
+
+
+@pytest.mark.parametrize("days", [0, 5])
+async def test_a_timezone_that_does_not_exist_is_named_at_once_and_never_fitted(days: int):
+    world = World(now=JUMP, begins=MIDNIGHT - days * DAY)
+    session = Session(world, timezone="Mars/Phobos")
+    session.ask()
+    await session.wait()
+    answer = session.ask()
+    assert (answer.state, answer.reason) == (ForecastState.SHADOW, "UnknownTimezone")
+    assert answer.message.startswith(
+        "scaling.predictive.timezone 'Mars/Phobos' is not in the IANA database: use a name such as Europe/Berlin"
+    )
+    assert world.fits == 0
+
+
+async def test_a_timezone_made_wrong_takes_the_forecast_away_and_made_right_brings_it_back():
+    session = Session(World(now=JUMP - 600))
+    session.ask()
+    await session.wait()
+    assert session.ask().upper is not None
+    assert session.ask(timezone="Europe").upper is None
+    assert session.ask(timezone="Europe/Berlin").reason != "UnknownTimezone"
+    await session.wait()
+    assert session.ask().upper is not None
+
+
+async def test_no_peak_begins_in_the_past():
+    session = Session(World(now=JUMP + 430))
+    session.ask()
+    await session.wait()
+    first = session.ask().peaks[0]
+    assert first.start.timestamp() == JUMP + 430
+    assert first.end > first.start

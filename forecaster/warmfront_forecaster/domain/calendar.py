@@ -13,6 +13,16 @@ DAY_SECONDS = 86_400
 _SLOT_SECONDS = 1_800  # clocks change on whole half hours of UTC, everywhere
 
 
+@lru_cache(maxsize=1_024)  # a name that is not there is searched for on disk each time
+def zone_known(name: str) -> bool:
+    """Whether the IANA database has a zone of this name."""
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # none such, no name at all, or a folder such as "Europe"
+        return False
+    return True
+
+
 def utc_offset_seconds(times: IntArray, zone: ZoneInfo) -> IntArray:
     """What the clock on the wall is ahead of UTC at each of `times` (Unix seconds), in seconds, same shape."""
     slots, where = np.unique(times // _SLOT_SECONDS, return_inverse=True)

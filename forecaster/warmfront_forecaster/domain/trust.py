@@ -28,6 +28,7 @@ class State(StrEnum):
 class Reason(StrEnum):
     """Why. Stands in conditions, events and metrics."""
 
+    UNKNOWN_TIMEZONE = "UnknownTimezone"
     FIRST_FIT_PENDING = "FirstFitPending"
     PROMETHEUS_UNAVAILABLE = "PrometheusUnavailable"
     NO_HISTORY = "NoHistory"
@@ -51,10 +52,12 @@ class Evidence:
     `measured_seconds`: how much of the history window was measured. `retention_seconds`: what Prometheus says that it
     keeps (None: it does not say). `held`: a sentence where it holds less than was asked for. `spacing_seconds`: between
     scrapes (None: not known yet). `fetch_error`, `fit_error`: what went wrong last, None when nothing did.
+    `unknown_timezone`: the one asked for, where there is none such.
     """
 
     now: float
     fetched: bool
+    unknown_timezone: str | None = None
     as_of: float | None = None
     measured_seconds: float = 0.0
     retention_seconds: float | None = None
@@ -82,6 +85,16 @@ def judge(evidence: Evidence) -> Verdict:
     if evidence.held and verdict.reason is not Reason.RETENTION_TOO_SHORT:
         return Verdict(**{**vars(verdict), "message": f"{verdict.message}. {evidence.held}"})
     return verdict
+
+
+def _timezone(evidence: Evidence) -> Verdict | None:
+    """First of all: waiting for history would end in no fit."""
+    if evidence.unknown_timezone is None:
+        return None
+    message = (
+        f"scaling.predictive.timezone '{evidence.unknown_timezone}' is not in the IANA database: use a name such as Europe/Berlin"
+    )
+    return Verdict(state=State.SHADOW, reason=Reason.UNKNOWN_TIMEZONE, message=message)
 
 
 def _data(evidence: Evidence) -> Verdict | None:
@@ -178,7 +191,7 @@ def _gain(evidence: Evidence) -> Verdict | None:
     return Verdict(state=State.SHADOW, reason=Reason.NO_GAIN, message=message)
 
 
-CHECKS = (_data, _history, _evaluated, _fresh, _spacing, _champion, _coverage, _recent_coverage, _gain)
+CHECKS = (_timezone, _data, _history, _evaluated, _fresh, _spacing, _champion, _coverage, _recent_coverage, _gain)
 
 
 def _scored(evidence: Evidence) -> Score:
