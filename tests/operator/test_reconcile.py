@@ -405,3 +405,42 @@ async def test_start_up_times_reach_status_and_the_lead_time(world: Make) -> Non
     here.restart()
     await here.tick(FOUR_REPLICAS)
     assert here.status["coldStart"]["p90Seconds"] == 100
+
+
+# lastDecision
+
+
+async def test_a_hold_ends_in_status_at_once_when_demand_is_back_and_is_no_change_of_replicas(world: Make) -> None:
+    here = world()
+    await here.tick(ticks=2)
+    changes = here.status["decisions"]
+    await here.tick(None, error="Prometheus did not answer")
+    assert (here.status["lastDecision"]["binding"], here.status["lastDecision"]["reason"]) == ("Hold", "DemandUnknown")
+    here.api.writes.clear()
+    await here.tick(ticks=3)
+    assert here.status["lastDecision"]["binding"] == "Reactive"
+    assert here.status["lastDecision"]["time"] == "2026-03-02T09:01:00Z"
+    assert (here.status["lastDecision"]["from"], here.status["lastDecision"]["to"]) == (1, 1)
+    assert here.status["decisions"] == changes
+    assert [write[1] for write in here.api.writes].count("InferenceService/status") == 1
+
+
+async def test_the_fallback_floor_shows_at_once(world: Make) -> None:
+    here = world()
+    await here.tick(ticks=2)
+    await here.tick(None, error="Prometheus did not answer", ticks=3)
+    assert here.status["lastDecision"]["binding"] == "Fallback"
+
+
+async def test_a_binding_that_moves_to_and_fro_is_written_with_the_five_minute_figures_only(world: Make) -> None:
+    here = world(scaling__minReplicas=2)
+    two = DemandReading(arrivals_per_second=3.0, prompt_tokens=1000.0, output_tokens=200.0)  # 0.9 needs two: Reactive
+    await here.tick(ONE_REPLICA, ticks=2)
+    assert here.status["lastDecision"]["binding"] == "Minimum"
+    here.api.writes.clear()
+    for step in range(16):  # four minutes
+        await here.tick(two if step % 2 else ONE_REPLICA)
+    assert here.api.writes == []
+    await here.tick(two, ticks=4)
+    assert here.status["lastDecision"]["binding"] == "Reactive"
+    assert len(here.api.writes) == 1

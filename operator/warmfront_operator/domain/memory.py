@@ -100,7 +100,7 @@ def decided(memory: Memory, decision: Decision, now: datetime) -> Memory:
     decisions = memory.decisions
     before = memory.last_desired or 0  # the first decision of all starts from nothing
     if decision.desired != before:
-        decisions = (_entry(decision, before), *decisions)[:MAX_DECISIONS]
+        decisions = (entry(decision, before), *decisions)[:MAX_DECISIONS]
     return replace(
         memory,
         past_wants=remember(memory.past_wants, decision, now),
@@ -117,7 +117,8 @@ def figures_due(memory: Memory, before: Memory, now: datetime) -> bool:
     return now - before.figures_at >= FIGURES_EVERY
 
 
-def _entry(decision: Decision, before: int) -> DecisionStatus:
+def entry(decision: Decision, before: int) -> DecisionStatus:
+    """A decision as status shows it. `before`: the replicas wanted until then."""
     return DecisionStatus(
         time=wire_time(decision.time),
         from_=before,

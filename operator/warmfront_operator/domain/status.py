@@ -3,19 +3,34 @@
 import math
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from warmfront_api import names
-from warmfront_api.status import ColdStartStatus, ForecastState, ForecastStatus, InferenceServiceStatus, Peak
+from warmfront_api.status import (
+    Binding,
+    ColdStartStatus,
+    DecisionStatus,
+    ForecastState,
+    ForecastStatus,
+    InferenceServiceStatus,
+    Peak,
+)
 from warmfront_forecaster.contract import PeakAnswer, ServiceForecast
+from warmfront_forecaster.planning.reasons import Reason
 from warmfront_forecaster.planning.types import Decision
 from warmfront_operator.domain import coldstart
 from warmfront_operator.domain.checks import Facts, verdicts
 from warmfront_operator.domain.conditions import merge
+from warmfront_operator.domain.memory import entry
 from warmfront_operator.domain.reasons import ForecastReason
 from warmfront_operator.domain.text import clip, wire_time
+
+# A Hold for one of these is out of order; the others (the down-window, a pace) are how every scale-down begins.
+WITHOUT_DEMAND: Final = frozenset(
+    {Reason.DEMAND_UNKNOWN, Reason.DEMAND_INVALID, Reason.TOKENS_UNKNOWN, Reason.CAPACITY_INVALID, Reason.FORECAST_MEDIAN}
+)
 
 
 def parse(raw: Mapping[str, Any] | None) -> InferenceServiceStatus:
@@ -39,7 +54,7 @@ def render(
         selector=f"{names.LABEL_SERVICE}={name}",
         forecast=_forecast(facts, previous.forecast, now=now, refresh=refresh),
         cold_start=_cold_start(facts) or previous.cold_start,
-        last_decision=memory.decisions[0] if memory.decisions else None,
+        last_decision=_last_decision(facts, previous, refresh=refresh),
         decisions=list(memory.decisions),
         conditions=merge(previous.conditions, verdicts(facts), generation=generation, now=now, refresh=refresh),
     )
@@ -54,6 +69,30 @@ def _ordered(status: InferenceServiceStatus) -> dict[str, Any]:
     wire = status.to_wire()
     wire["conditions"] = sorted(wire.get("conditions", []), key=lambda item: str(item["type"]))
     return wire
+
+
+def _last_decision(facts: Facts, previous: InferenceServiceStatus, *, refresh: bool) -> DecisionStatus | None:
+    """The last change of the wanted replicas, or a later decision that something else bound at the same replicas.
+
+    A service at a threshold has another binding every few ticks, so that waits for `refresh`. Losing demand, the
+    fallback, and demand that is back do not: scaling that is out of order must not show late, nor longer than it is.
+    """
+    changes, shown = list(facts.memory.decisions), previous.last_decision
+    if shown is None or changes != previous.decisions:
+        shown = changes[0] if changes else None
+    if facts.decision is None:
+        return shown
+    now = entry(facts.decision, facts.decision.desired)
+    if shown is None:
+        return now
+    differs = (shown.binding, shown.reason) != (now.binding, now.reason)
+    return now if _disorder(shown) != _disorder(now) or (refresh and differs) else shown
+
+
+def _disorder(decision: DecisionStatus) -> Binding | None:
+    """Hold or Fallback where demand was unknown; None where it was followed."""
+    blind = decision.binding is Binding.HOLD and decision.reason in WITHOUT_DEMAND
+    return decision.binding if blind or decision.binding is Binding.FALLBACK else None
 
 
 def _cold_start(facts: Facts) -> ColdStartStatus | None:
