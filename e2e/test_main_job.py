@@ -30,7 +30,7 @@ from warmfront_api.names import FIELD_MANAGER_SCALE
 
 NAMESPACE: Final = "main-job"
 QUIET: Final = "quiet"
-SECONDS_TO_JUMP: Final = 330.0
+SECONDS_TO_JUMP: Final = 290.0
 PLAYED_SECONDS: Final = 60.0
 IDLE_TICKS: Final = 10
 DRAIN_SECONDS: Final = 150.0  # a pod may take 135 s to go: 5 s of routing, 120 s of drain, 10 s to exit
