@@ -108,7 +108,36 @@ def _stuck(facts: Facts) -> str:
     """A deadline that passed matters while pods of the template are not through, not while more of them are added."""
     found = facts.counts
     waits = found is not None and (found.rolling or found.ready == 0)
-    return facts.seen.deployment.stuck if waits and facts.seen else ""
+    stuck = facts.seen.deployment.stuck if waits and facts.seen else ""
+    return "; ".join(filter(None, (stuck, _trouble(facts)))) if stuck else ""
+
+
+def _trouble(facts: Facts) -> str:
+    """What keeps the first pod of the template from running, while one is waited for."""
+    found, seen = facts.counts, facts.seen
+    if found is None or seen is None or not (found.rolling or found.ready == 0):
+        return ""
+    current = (pod for pod in seen.pods if pod.live and pod.template_hash == seen.deployment.template.hash)
+    return next((f"pod {pod.name}: {pod.trouble}" for pod in current if pod.trouble), "")
+
+
+def _failing_not_ready(facts: Facts) -> Verdict | None:
+    message = _trouble(facts)
+    return _false(StateReason.POD_FAILING, message) if message else None
+
+
+def _failing_reconciling(facts: Facts) -> Verdict | None:
+    message = _trouble(facts)
+    return _true(StateReason.POD_FAILING, message) if message else None
+
+
+def _no_replicas(facts: Facts) -> Verdict | None:
+    """Nobody wants a pod: others rule the replicas (Advisory, Paused), or the minimum is zero."""
+    found, decision = facts.counts, facts.decision
+    coming = decision is not None and decision.act and decision.desired > 0
+    if found is None or coming or found.wanted + found.ready + found.starting + found.unschedulable > 0:
+        return None
+    return _false(StateReason.NO_REPLICAS, "the Deployment has 0 replicas, and no pod is on its way")
 
 
 def _rollout_not_ready(facts: Facts) -> Verdict | None:
@@ -176,7 +205,10 @@ def _demand(facts: Facts) -> Verdict | None:
     if demand is None or demand.reading is not None:
         return None
     if not demand.configured:
-        return _false(ScalingReason.PROMETHEUS_NOT_CONFIGURED, "set WARMFRONT_OPERATOR_PROMETHEUS_URL: replicas are held")
+        return _false(
+            ScalingReason.PROMETHEUS_NOT_CONFIGURED,
+            "set WARMFRONT_OPERATOR_PROMETHEUS_URL (chart value prometheus.url): replicas are held",
+        )
     if demand.error:
         return _false(ScalingReason.PROMETHEUS_UNAVAILABLE, f"{demand.error}; replicas are held")
     return _false(ScalingReason.DEMAND_UNKNOWN, "Prometheus has counted no arrivals of this service lately: replicas are held")
@@ -269,8 +301,16 @@ def _placed(facts: Facts) -> Verdict | None:
 
 
 CHECKS: Final[Mapping[ConditionType, Sequence[Check]]] = {
-    ConditionType.READY: (_problem_not_ready, _stuck_not_ready, _rollout_not_ready, _no_warm_pod, _warm),
-    ConditionType.RECONCILING: (_retrying, _rollout_reconciling, _starting, _settled),
+    ConditionType.READY: (
+        _problem_not_ready,
+        _stuck_not_ready,
+        _failing_not_ready,
+        _rollout_not_ready,
+        _no_replicas,
+        _no_warm_pod,
+        _warm,
+    ),
+    ConditionType.RECONCILING: (_retrying, _failing_reconciling, _rollout_reconciling, _no_replicas, _starting, _settled),
     ConditionType.STALLED: (_stalled, _stuck_is_stalled, _settled),
     ConditionType.SCALING_ACTIVE: (_problem_not_ready, _mode, _demand, _demand_unusable, _scaling_active),
     ConditionType.ABLE_TO_SCALE: (_scale_refused, _problem_not_ready, _able),

@@ -8,6 +8,8 @@ class StateReason(StrEnum):
 
     WARM = "Warm"
     NO_WARM_POD = "NoWarmPod"
+    NO_REPLICAS = "NoReplicas"
+    POD_FAILING = "PodFailing"
     ROLLOUT_IN_PROGRESS = "RolloutInProgress"
     ROLLOUT_STUCK = "RolloutStuck"
     RETRYING = "Retrying"

@@ -11,6 +11,10 @@ from typing import Any, Final, NamedTuple
 from warmfront_api import names
 
 Raw = Mapping[str, Any]
+CRASH_LOOP: Final = "CrashLoopBackOff"
+CRASHES: Final = 2  # one restart may be chance
+IMAGE_TROUBLE: Final = frozenset({"ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull"})
+CONFIG_TROUBLE: Final = frozenset({"CreateContainerConfigError", "CreateContainerError"})
 HASH_CHARACTERS: Final = 16  # 64 bits: two renderings of one object never meet by chance
 
 ANNOTATION_TEMPLATE_HASH: Final = f"{names.GROUP}/template-hash"  # on the pod template: which rendering a pod is of
@@ -88,6 +92,7 @@ class Pod:
     finished: bool
     restarts: int
     template_hash: str | None
+    trouble: str = ""  # what keeps a container from running, and what to check; "" when none is known
 
     @property
     def live(self) -> bool:
@@ -211,4 +216,28 @@ def pod(body: Raw) -> Pod:
         finished=status.get("phase") in ("Succeeded", "Failed"),
         restarts=sum(int(item.get("restartCount", 0)) for item in containers),
         template_hash=(metadata.get("annotations") or {}).get(ANNOTATION_TEMPLATE_HASH),
+        trouble="" if is_ready else next(filter(None, map(_trouble, containers)), ""),
     )
+
+
+def _trouble(container: Raw) -> str:
+    """What keeps a container from running, and what to check. A crash counts until the pod is ready.
+
+    A container that crashes runs in between: told only while it waits, the trouble would come and go with each restart.
+    """
+    name, waiting = str(container.get("name", "")), (container.get("state") or {}).get("waiting") or {}
+    reason, message = str(waiting.get("reason", "")), str(waiting.get("message", ""))
+    if reason in IMAGE_TROUBLE or reason in CONFIG_TROUBLE:
+        return f"container {name}: {reason}: {message or 'no message'}; {_advice(name, reason)}"
+    ended = (container.get("lastState") or {}).get("terminated") or {}
+    if reason != CRASH_LOOP and not (ended and int(container.get("restartCount", 0)) >= CRASHES):
+        return ""
+    how = f" ({ended.get('reason', 'Error')}, exit code {ended.get('exitCode')})" if ended else ""
+    return f"container {name}: {CRASH_LOOP}: it ends again and again{how}; check its log (kubectl logs --previous -c {name})"
+
+
+def _advice(container: str, reason: str) -> str:
+    if reason in CONFIG_TROUBLE:
+        return "check the Secrets and ConfigMaps that it names"
+    images = {names.CONTAINER_ENGINE: "engine.image", names.CONTAINER_GATEWAY: "the chart's gateway.image"}
+    return f"check {images.get(container, 'its image')} and the pull secret"
