@@ -1,6 +1,7 @@
 """`python -m e2e.demo`: the main job on recorded traffic, on a real Kubernetes. See docs/tutorials/first-service.md.
 
-Runs twice: outside it starts the cluster and removes it again (not with KEEP=1); inside the cluster's network it shows.
+Runs twice: outside it starts the cluster and removes it again (not with KEEP=1, nor one that ran before); inside the
+cluster's network it shows.
 """
 
 import argparse
@@ -18,7 +19,12 @@ from e2e.demo.scenario import recorded
 from e2e.demo.snapshot import Snapshot, heading, row
 from e2e.demo.stage import Stage, explain_conditions
 from e2e.history.errors import HistoryError
+from e2e.localcluster import cluster
 from e2e.localcluster.console import say
+from e2e.localcluster.errors import LocalClusterError
+from e2e.localcluster.inside import existing_kubeconfig
+from e2e.localcluster.layout import cache, cluster_paths
+from e2e.localcluster.state import Phase
 
 WORKSPACE: Final = Path("build/demo")
 CLUSTER: Final = (sys.executable, "-m", "e2e.localcluster")
@@ -29,10 +35,11 @@ Warmfront's main job, on recorded traffic:
   1. a real two-node Kubernetes (first time about 15 min: it is built from source, with all images; later about 1 min)
   2. Warmfront by Helm, ten recorded days in Prometheus, one service with a 90 s start-up (about 4 min)
   3. the eleventh day: at rest, then the jump at 10:10 (about 11 min), then a verdict
-All of it lives in a network namespace of its own; at the end it is removed (KEEP=1 leaves it)."""
+All of it lives in a network namespace of its own; at the end it is removed,
+unless it ran before (KEEP=1 leaves it in any case)."""
 
 LOOK_AROUND: Final = """\
-It is left running (KEEP=1). To look around:
+The cluster is left running ({why}). To look around:
   make kubectl ARGS="get inferenceservices.warmfront.dev -A"
   make kubectl ARGS="-n demo describe inferenceservices.warmfront.dev chat"
   make kubectl ARGS="-n warmfront-system logs deployment/warmfront-operator"
@@ -47,6 +54,9 @@ def main() -> int:
     options = _parser().parse_args()
     try:
         return _inside() if options.inside else _outside()
+    except LocalClusterError as error:
+        print(f"FAILED: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         say("stopped")
         return 130
@@ -54,16 +64,31 @@ def main() -> int:
 
 def _outside() -> int:
     print(WHAT_COMES, flush=True)
-    keep = bool(os.environ.get("KEEP"))
+    ran_before = _runs()
     try:
         if status := subprocess.call([*CLUSTER, "up"]):
             return status
         return _wait([*CLUSTER, "in", "--", sys.executable, "-m", "e2e.demo", "--inside"])
     finally:
-        if keep:
-            print(LOOK_AROUND, flush=True)
-        else:
-            subprocess.call([*CLUSTER, "down"])
+        _leave(ran_before=ran_before)
+
+
+def _leave(*, ran_before: bool) -> None:
+    """Remove the cluster, unless it was not ours to start or is to be kept; what is left is said."""
+    keep = bool(os.environ.get("KEEP"))
+    if not ran_before and not keep:
+        subprocess.call([*CLUSTER, "down"])
+    elif _runs():
+        print(LOOK_AROUND.format(why="it ran before" if ran_before else "KEEP=1"), flush=True)
+    else:
+        print(
+            "The cluster is not running: `make demo` starts it anew, `make cluster-down` removes what is left of it.", flush=True
+        )
+
+
+def _runs() -> bool:
+    """Whether the cluster runs now; one that exists outside is taken to run."""
+    return bool(existing_kubeconfig()) or cluster.status(cluster_paths(cache())).phase is Phase.RUNNING
 
 
 def _wait(command: list[str]) -> int:
@@ -84,9 +109,9 @@ def _inside() -> int:
         shift = stage.prepare()
         evidence, snapshots = asyncio.run(stage.perform(shift))
     except (DemoError, HistoryError) as error:
-        say(f"the demo cannot go on: {error}")
         for line in explain_conditions(stage.watched):
             print(f"  {line}")
+        print(f"FAILED: the demo cannot go on: {error}", flush=True)
         return 2
     return finish(evidence, snapshots, stage.scenario, WORKSPACE)
 

@@ -1,7 +1,7 @@
 """What the API server and the operator's metrics say, as values. Pure."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -71,6 +71,18 @@ def condition(resource: Json, kind: str) -> Json:
     conditions = resource.get("status", {}).get("conditions", [])
     absent: Json = {"type": kind, "status": "Unknown", "reason": "", "message": ""}
     return next((found for found in conditions if found["type"] == kind), absent)
+
+
+def forecast_trusted(resource: Json) -> bool:
+    """Say whether the forecast behind the last decision is trusted, by the state and by the condition alike."""
+    forecast = resource.get("status", {}).get("forecast") or {}
+    return forecast.get("state") == "Trusted" and condition(resource, "ForecastTrusted")["status"] == "True"
+
+
+def new_decisions(resource: Json, *, since: float, known: Collection[str]) -> list[dict[str, Any]]:
+    """Return the decisions made since a time (unix seconds) whose times are not known yet, oldest first."""
+    listed = reversed(resource.get("status", {}).get("decisions", []))
+    return [found for found in listed if unix(found["time"]) >= since and found["time"] not in known]
 
 
 def unix(timestamp: str) -> float:

@@ -22,6 +22,13 @@ def report_lines(verdict: Verdict) -> Iterator[str]:
     yield from (f"  NOT SHOWN: {problem}" for problem in verdict.problems)
 
 
+def outcome_line(verdict: Verdict) -> str:
+    """Return the verdict in one line, which says the same as the exit status."""
+    if verdict.problems:
+        return f"FAILED: {'; '.join(verdict.problems)}"
+    return "passed: every replica was warm before it was needed, and no request failed"
+
+
 def _replica_line(replica: ReplicaVerdict) -> str:
     return (
         f"  replica {replica.replica}: {_slack(replica.slack_seconds, absent='needed, and never warm')};"

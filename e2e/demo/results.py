@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from e2e.demo.report import report_lines
+from e2e.demo.report import outcome_line, report_lines
 from e2e.demo.scenario import Scenario
 from e2e.demo.snapshot import Snapshot
 from e2e.demo.timeline import draw
@@ -25,4 +25,5 @@ def finish(evidence: Evidence, snapshots: Sequence[Snapshot], scenario: Scenario
     utilization = scenario.capacity.target_utilization
     picture = draw(snapshots, jump_at=evidence.jump_at, target_utilization=utilization, target=workspace / "timeline.png")
     print(f"  files: {picture}, {workspace / 'result.json'}, {workspace / 'requests.jsonl'}")
+    print(outcome_line(verdict), flush=True)
     return int(bool(verdict.problems))

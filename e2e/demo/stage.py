@@ -11,7 +11,7 @@ from typing import Final
 from e2e.demo import kube, prometheus
 from e2e.demo.errors import DemoError
 from e2e.demo.install import install_warmfront
-from e2e.demo.readings import condition, pod_times
+from e2e.demo.readings import condition, forecast_trusted, pod_times
 from e2e.demo.scenario import Scenario
 from e2e.demo.snapshot import Snapshot
 from e2e.demo.verdict import CountSample, Evidence
@@ -22,6 +22,7 @@ from e2e.load.schedule import plan_requests
 
 READY_SECONDS: Final = 240.0
 TRUSTED_SECONDS: Final = 300.0
+GONE_SECONDS: Final = 170.0  # a pod may take 135 s to go: 5 s of routing, 120 s of drain, 10 s to exit
 Tell = Callable[[str], None]
 
 
@@ -52,6 +53,7 @@ class Stage:
         """Bring everything up to a trusted forecast; returns the shift from trace times to unix seconds."""
         with self.step("helm install: definitions, operator, forecaster"):
             install_warmfront(tick_seconds=self.tick_seconds)
+        self._clear()
         with self.step("ten days of recorded traffic into a real Prometheus"):
             shift = prometheus.start_with_history(self.scenario, self.workspace)
         with self.step("kubectl apply of the InferenceService, until its first pod is warm"):
@@ -59,8 +61,19 @@ class Stage:
             kube.apply_manifest(self.scenario.manifest)
             kube.wait_for("the service is Ready", self._is("Ready"), seconds=READY_SECONDS)
         with self.step("until the forecast is trusted"):
-            kube.wait_for("the forecast is Trusted", self._is("ForecastTrusted"), seconds=TRUSTED_SECONDS)
+            kube.wait_for("the forecast is Trusted", self._trusted, seconds=TRUSTED_SECONDS)
         return shift
+
+    def _clear(self) -> None:
+        """Remove the service of an earlier run with all it left: its decisions and its warm pods would pass for new ones.
+
+        Only the service goes, not its namespace, which in a user's own cluster may hold other things.
+        """
+        if not self.watched.left():
+            return
+        with self.step("an earlier run's service and its pods are removed"):
+            self.watched.delete()
+            kube.wait_for("the earlier service is gone", lambda: not self.watched.left() or None, seconds=GONE_SECONDS)
 
     async def perform(self, shift: float) -> tuple[Evidence, list[Snapshot]]:
         """Play the scenario from now on and return what was recorded."""
@@ -68,7 +81,11 @@ class Stage:
         jump_at = self.scenario.jump_seconds + shift
         traffic = Traffic()
         watcher = Watcher(
-            watched=self.watched, traffic=traffic, show=lambda snapshot: self.show(snapshot, jump_at), tell=self.tell
+            watched=self.watched,
+            traffic=traffic,
+            show=lambda snapshot: self.show(snapshot, jump_at),
+            tell=self.tell,
+            since=self.scenario.history_end_seconds + shift,
         )
         watching = asyncio.create_task(watcher.until_cancelled())
         try:
@@ -97,6 +114,9 @@ class Stage:
             records=watcher.traffic.records,
             predictive_decisions=sum(decision["binding"] == "Predictive" for decision in watcher.decisions.values()),
         )
+
+    def _trusted(self) -> bool | None:
+        return forecast_trusted(self.watched.resource()) or None
 
     def _is(self, kind: str) -> Callable[[], bool | None]:
         def probe() -> bool | None:

@@ -9,13 +9,14 @@ from typing import Any, Final
 from e2e.demo import kube
 from e2e.demo.errors import CommandError
 from e2e.demo.install import NAMESPACE as OPERATOR_NAMESPACE
-from e2e.demo.readings import OperatorNumbers, operator_numbers, starting_count, warm_count
+from e2e.demo.readings import OperatorNumbers, new_decisions, operator_numbers, starting_count, warm_count
 from e2e.demo.snapshot import Snapshot
 from e2e.load.records import RequestRecord, summarize
 
 OPERATOR_PODS: Final = "--selector=app.kubernetes.io/component=operator"
 OPERATOR_METRICS_PORT: Final = 8081
 RECENT_SECONDS: Final = 30.0
+CHILDREN: Final = "deployments,services,configmaps,serviceaccounts,poddisruptionbudgets,pods"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,18 @@ class Watched:
     def deployment(self) -> dict[str, Any]:
         """Its Deployment."""
         return kube.get("deployment", self.name, f"--namespace={self.namespace}")
+
+    def left(self) -> list[str]:
+        """The names of all that is there of it: the InferenceService, what the operator made for it, and the pods."""
+        service = ("inferenceservices.warmfront.dev", self.name, f"--namespace={self.namespace}", "--ignore-not-found")
+        found = [kube.kubectl("get", *arguments, "--output=name") for arguments in (service, (CHILDREN, *self.pod_arguments))]
+        return "".join(found).split()
+
+    def delete(self) -> None:
+        """Delete the InferenceService; its children and pods follow in the background."""
+        kube.kubectl(
+            "delete", "inferenceservices.warmfront.dev", self.name, f"--namespace={self.namespace}", "--ignore-not-found"
+        )
 
 
 @dataclass(kw_only=True)
@@ -72,6 +85,7 @@ class Watcher:
     traffic: Traffic
     show: Callable[[Snapshot], None]
     tell: Callable[[str], None]
+    since: float  # unix seconds; decisions made before belong to an earlier run
     look_seconds: float = 5.0
     show_seconds: float = 15.0
     snapshots: list[Snapshot] = field(default_factory=list)
@@ -111,11 +125,10 @@ class Watcher:
         )
 
     def _tell_decisions(self, resource: dict[str, Any]) -> None:
-        for decision in reversed(resource.get("status", {}).get("decisions", [])):
-            if decision["time"] not in self.decisions:
-                self.decisions[decision["time"]] = decision
-                words = f"{decision['from']} -> {decision['to']} by {decision['binding']} ({decision['reason']})"
-                self.tell(f"decision: {words}: {decision.get('message', '')}")
+        for decision in new_decisions(resource, since=self.since, known=self.decisions):
+            self.decisions[decision["time"]] = decision
+            words = f"{decision['from']} -> {decision['to']} by {decision['binding']} ({decision['reason']})"
+            self.tell(f"decision: {words}: {decision.get('message', '')}")
 
 
 def read_operator(watched: Watched) -> OperatorNumbers:

@@ -8,7 +8,7 @@ from pathlib import Path
 from e2e.history.trace import RateTrace
 from e2e.load.log import read_log, result_log
 from e2e.load.player import Target, play
-from e2e.load.records import error_counts, summarize
+from e2e.load.records import LoadSummary, error_counts, summarize
 from e2e.load.schedule import PlayPlan, TokenRange, plan_requests
 
 
@@ -42,10 +42,22 @@ def _parser() -> argparse.ArgumentParser:
 
 def _report(log: Path) -> int:
     records = read_log(log)
-    print(summarize(records))
+    print(summary_line(summarize(records)))
     for error, count in error_counts(records).items():
         print(f"{count} x {error}")
+    print(f"one line per request: {log}")
     return int(any(record.failed for record in records))
+
+
+def summary_line(load: LoadSummary) -> str:
+    """Return the figures of a load in words."""
+    p50, p95, whole = map(_seconds, (load.ttft_p50_seconds, load.ttft_p95_seconds, load.duration_p95_seconds))
+    sent = f"{load.sent} requests sent, {load.failed} failed"
+    return f"{sent}; first token after {p50} (p50), {p95} (p95); whole answer after {whole} (p95)"
+
+
+def _seconds(seconds: float | None) -> str:
+    return "unknown" if seconds is None else f"{seconds:.2f} s"
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from e2e.localcluster.inside import (
 from e2e.localcluster.layout import Cache, ClusterPaths, cache, cluster_paths
 from e2e.localcluster.locks import locked
 from e2e.localcluster.network import MAX_NODES
-from e2e.localcluster.relay import run_relay
+from e2e.localcluster.relay import MAX_PORT, run_relay
 from e2e.localcluster.state import Phase
 
 _NOT_RUNNING = 3  # exit status of `status`, as with init scripts
@@ -47,8 +47,13 @@ def down(where: Cache, paths: ClusterPaths, _options: argparse.Namespace) -> int
         say(f"{EXISTING} is set: that cluster is left as it is")
         return 0
     machine.require_linux_root()
-    with locked(where.locks, f"cluster-{paths.name}"), step(f"removed the cluster {paths.name}"):
-        cluster.down(paths)
+    with locked(where.locks, f"cluster-{paths.name}"):
+        if cluster.status(paths).phase is Phase.ABSENT:
+            cluster.down(paths)  # processes or cgroups may be left without any record of a cluster
+            say(f"there is no cluster {paths.name}")
+        else:
+            with step(f"removed the cluster {paths.name}"):
+                cluster.down(paths)
     return 0
 
 
@@ -142,6 +147,14 @@ def node_count(text: str) -> int:
     return count
 
 
+def port_number(text: str) -> int:
+    """A TCP port."""
+    port = int(text)
+    if not 1 <= port <= MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{port} is not between 1 and {MAX_PORT}")
+    return port
+
+
 def add_options(name: str, parser: argparse.ArgumentParser) -> None:
     """The options of one verb."""
     if name in ("up", "with"):
@@ -151,7 +164,7 @@ def add_options(name: str, parser: argparse.ArgumentParser) -> None:
         names = ", ".join(image.name for image in IMAGES)
         parser.add_argument("--images", type=lambda text: text.split(","), help=f"which, separated by commas ({names}: all)")
     if name == "relay":
-        parser.add_argument("port", type=int)
+        parser.add_argument("port", type=port_number)
         parser.add_argument("target")
 
 

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from e2e.localcluster.api import Api
 from e2e.localcluster.console import say
 from e2e.localcluster.errors import LocalClusterError
+from e2e.localcluster.holder import HOLDER, recorded_pid
 from e2e.localcluster.layout import ClusterPaths
 from e2e.localcluster.namespaces import CLONE_NEWNET, enter
 from e2e.localcluster.processes import identify, record
 
+MAX_PORT = 65_535
 _CHUNK_BYTES = 64 * 1024
 _TARGET = re.compile(r"(?:(?P<namespace>[a-z0-9-]+)/(?P<service>[a-z0-9-]+)|(?P<address>[0-9.]+)):(?P<port>\d+)")
 
@@ -36,11 +38,13 @@ def parse_target(text: str) -> Target:
     """`10.247.3.4:9090` or `monitoring/prometheus:9090`.
 
     Raises:
-        LocalClusterError: it is neither.
+        LocalClusterError: it is neither, or there is no such port.
     """
     found = _TARGET.fullmatch(text)
-    if not found:
-        raise LocalClusterError(f"{text!r} is no target: write ADDRESS:PORT or NAMESPACE/SERVICE:PORT.")
+    if not found or not 1 <= int(found["port"]) <= MAX_PORT:
+        raise LocalClusterError(
+            f"{text!r} is no target: write ADDRESS:PORT or NAMESPACE/SERVICE:PORT, with a port of 1 to {MAX_PORT}."
+        )
     parts = {name: value or "" for name, value in found.groupdict().items()}
     return Target(port=int(parts["port"]), address=parts["address"], namespace=parts["namespace"], service=parts["service"])
 
@@ -98,8 +102,17 @@ class Relay:
 
 
 async def accept(relay: Relay, port: int) -> None:
-    """Listen on the machine's loopback until cancelled."""
-    server = await asyncio.start_server(relay.serve, "127.0.0.1", port)
+    """Listen on the machine's loopback until cancelled.
+
+    Raises:
+        LocalClusterError: the port cannot be had.
+    """
+    try:
+        server = await asyncio.start_server(relay.serve, "127.0.0.1", port)
+    except OSError as error:
+        raise LocalClusterError(
+            f"The relay cannot listen on 127.0.0.1:{port} ({error.strerror}). Choose another port."
+        ) from error
     async with server:
         await server.serve_forever()
 
@@ -108,10 +121,11 @@ def run_relay(paths: ClusterPaths, port: int, target_text: str, pid: int) -> Non
     """Relay until interrupted, or until the cluster goes down, which ends us by our record.
 
     Raises:
-        LocalClusterError: no such target.
-        OSError: the port is taken.
+        ClusterNotRunningError: there is no cluster to relay into.
+        LocalClusterError: no such target, or the port is taken.
     """
     target = parse_target(target_text)
+    recorded_pid(paths, HOLDER)
     address = resolve(Api(paths), target)
     record(paths.processes, identify(f"relay-{port}", pid))
     namespace = paths.network_namespace_file

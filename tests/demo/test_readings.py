@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from e2e.demo.readings import condition, operator_numbers, pod_times, starting_count, warm_count
+from e2e.demo.readings import condition, forecast_trusted, new_decisions, operator_numbers, pod_times, starting_count, warm_count
 
 METRICS = """\
 # TYPE warmfront_demand_replicas gauge
@@ -61,3 +61,28 @@ def test_pods_that_go_away_count_neither_as_warm_nor_as_starting() -> None:
 def test_an_absent_condition_is_unknown() -> None:
     assert condition({"status": {}}, "Ready")["status"] == "Unknown"
     assert condition({}, "Ready")["status"] == "Unknown"
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "trusted"),
+    [("Trusted", "True", True), ("Learning", "True", False), ("Trusted", "False", False), (None, "True", False)],
+)
+def test_a_forecast_is_trusted_when_its_state_and_its_condition_both_say_so(
+    state: str | None, status: str, trusted: bool
+) -> None:
+    forecast = None if state is None else {"state": state}
+    resource = {"status": {"forecast": forecast, "conditions": [{"type": "ForecastTrusted", "status": status}]}}
+    assert forecast_trusted(resource) is trusted
+
+
+def test_a_service_without_a_status_has_neither_trust_nor_decisions() -> None:
+    assert not forecast_trusted({})
+    assert new_decisions({}, since=0.0, known=()) == []
+
+
+def test_decisions_of_an_earlier_run_and_known_ones_are_left_out_and_the_rest_come_oldest_first() -> None:
+    times = ["2026-01-01T10:09:00Z", "2026-01-01T10:08:00Z", "2026-01-01T10:07:00Z", "2026-01-01T09:00:00Z"]
+    resource = {"status": {"decisions": [{"time": time} for time in times]}}
+    began = 1_767_261_600.0  # 2026-01-01T10:00:00Z
+    got = new_decisions(resource, since=began, known={"2026-01-01T10:08:00Z"})
+    assert [decision["time"] for decision in got] == ["2026-01-01T10:07:00Z", "2026-01-01T10:09:00Z"]

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from e2e.demo.report import report_lines
+from e2e.demo.report import outcome_line, report_lines
+from e2e.demo.results import finish
+from e2e.demo.scenario import recorded
 from e2e.demo.snapshot import Snapshot, heading, row
 from e2e.demo.timeline import draw
 from e2e.demo.verdict import CountSample, Evidence, PodTimes, Verdict, judge
@@ -31,7 +33,7 @@ def pod(created: float, warm: float | None, name: str = "p") -> PodTimes:
     return PodTimes(name=name, created_at=JUMP + created, warm_at=None if warm is None else JUMP + warm)
 
 
-def verdict(**changes: object) -> Verdict:
+def evidence(**changes: object) -> Evidence:
     values: dict[str, object] = {
         "jump_at": JUMP,
         "needed": {2: JUMP, 3: JUMP},
@@ -40,7 +42,11 @@ def verdict(**changes: object) -> Verdict:
         "records": [request(5), request(30), request(90, ttft=0.3)],
         "predictive_decisions": 1,
     }
-    return judge(Evidence(**{**values, **changes}))  # type: ignore[arg-type]
+    return Evidence(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def verdict(**changes: object) -> Verdict:
+    return judge(evidence(**changes))
 
 
 def test_slack_is_from_warm_to_needed_and_the_same_decision_without_forecast_adds_a_measured_start_up() -> None:
@@ -78,6 +84,22 @@ def test_what_was_not_shown_is_a_problem(changes: dict[str, object], problem: st
     got = verdict(**changes)
     assert any(problem in found for found in got.problems)
     assert problem in "\n".join(report_lines(got))
+    assert outcome_line(got).startswith("FAILED: ")
+    assert problem in outcome_line(got)
+
+
+@pytest.mark.parametrize(
+    ("changes", "status", "last"),
+    [
+        ({}, 0, "passed: every replica was warm before it was needed, and no request failed"),
+        ({"records": []}, 1, "FAILED: no request was sent"),
+    ],
+)
+def test_the_last_line_says_what_the_exit_status_says(
+    changes: dict[str, object], status: int, last: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert finish(evidence(**changes), [], recorded(), tmp_path) == status
+    assert capsys.readouterr().out.splitlines()[-1] == last
 
 
 def test_load_is_told_apart_before_the_jump_in_the_first_minute_and_later() -> None:

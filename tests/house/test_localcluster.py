@@ -22,7 +22,6 @@ from e2e.localcluster import (
     packages,
     pip_config,
     processes,
-    relay,
     state,
     sweep,
 )
@@ -35,7 +34,6 @@ from e2e.localcluster.inside import existing_kubeconfig
 from e2e.localcluster.layout import REPOSITORY, ClusterPaths, cache, cluster_paths
 from e2e.localcluster.nodes import Archive
 from e2e.localcluster.pki import API_SERVER, extensions, node_identity
-from e2e.localcluster.relay import Target
 from e2e.localcluster.state import Phase, Shape
 
 
@@ -176,7 +174,10 @@ def test_options_before_the_dashes_are_ours() -> None:
     )
 
 
-@pytest.mark.parametrize("words", [["in"], ["with", "--"], ["up", "--nodes", "0"], ["up", "--nodes", "9"], ["fly"], []])
+RELAYS = [["relay", port, "a/b:80"] for port in ("0", "99999", "http")]
+
+
+@pytest.mark.parametrize("words", [["in"], ["with", "--"], ["up", "--nodes", "0"], ["up", "--nodes", "9"], ["fly"], [], *RELAYS])
 def test_what_makes_no_sense_ends_with_status_two(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         parse(words)
@@ -377,25 +378,6 @@ def test_a_node_is_ready_with_its_gpus_only() -> None:
     assert not nodes.is_ready(node(gpus="0"), 4)
     assert not nodes.is_ready({}, 4)
     assert nodes.is_ready(node(gpus="0"), 0)
-
-
-# --- the relay -----------------------------------------------------------------------------------------------------
-
-TARGETS = {
-    "10.247.3.4:9090": Target(port=9090, address="10.247.3.4"),
-    "monitoring/prometheus:80": Target(port=80, namespace="monitoring", service="prometheus"),
-}
-
-
-@pytest.mark.parametrize(("text", "target"), TARGETS.items())
-def test_a_relay_leads_to_an_address_or_a_service(text: str, target: Target) -> None:
-    assert relay.parse_target(text) == target
-
-
-@pytest.mark.parametrize("text", ["prometheus:9090", "10.247.3.4", "a/b/c:1", "a/b", ""])
-def test_other_targets_are_refused(text: str) -> None:
-    with pytest.raises(LocalClusterError, match="NAMESPACE/SERVICE:PORT"):
-        relay.parse_target(text)
 
 
 # --- processes and states -------------------------------------------------------------------------------------------
