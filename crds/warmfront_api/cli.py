@@ -25,6 +25,9 @@ SUBCOMMANDS = {
 OUR_PACKAGES = ("warmfront_api", "warmfront_operator", "warmfront_forecaster", "warmfront_runtime")
 
 
+INTERRUPTED = 130  # as shells say it: 128 + SIGINT
+
+
 def usage() -> str:
     """The text of `warmfront --help`."""
     width = max(map(len, SUBCOMMANDS))
@@ -66,4 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args[0] not in SUBCOMMANDS:
         print(f"warmfront: unknown command {args[0]!r}\n\n{usage()}", file=sys.stderr)
         return 2
-    return run(args[0], args[1:])
+    try:
+        return run(args[0], args[1:])
+    except KeyboardInterrupt:  # whoever pressed Ctrl-C knows it; imports take seconds, so it may come before a command begins
+        return INTERRUPTED

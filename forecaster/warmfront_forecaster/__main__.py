@@ -1,7 +1,6 @@
 """`warmfront forecaster`: serve forecasts until SIGTERM."""
 
 import argparse
-import logging
 import signal
 import sys
 from collections.abc import Sequence
@@ -12,11 +11,12 @@ from typing import NoReturn
 import uvicorn
 from pydantic import ValidationError
 
+from warmfront_forecaster import logs
 from warmfront_forecaster.adapters.prometheus_client import connect
 from warmfront_forecaster.adapters.prometheus_source import PrometheusSource
 from warmfront_forecaster.app import make_app
 from warmfront_forecaster.fitting import run
-from warmfront_forecaster.settings import Settings
+from warmfront_forecaster.settings import ENV_PREFIX, Settings
 from warmfront_forecaster.workers import Workers
 
 GRACE_SECONDS = 5  # for answers under way; they take milliseconds
@@ -31,12 +31,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = Settings()
     except ValidationError as error:
-        print(f"warmfront forecaster: a setting (WARMFRONT_FORECASTER_*) is wrong:\n{error}", file=sys.stderr)
+        print(_settings_message(error), file=sys.stderr)
         return 2
-    logging.basicConfig(level=settings.log_level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # its retries; what fails is said by us, once
+    logs.configure(settings.log_level, settings.log_format)
     serve(settings)
     return 0
+
+
+def _settings_message(error: ValidationError) -> str:
+    """One line for each wrong setting: its variable, what it may be, and what it is."""
+    return "\n".join(
+        f"warmfront forecaster: {ENV_PREFIX}{str(wrong['loc'][0]).upper()}: {wrong['msg']}, not {wrong['input']!r}"
+        for wrong in error.errors()
+    )
 
 
 def serve(settings: Settings) -> None:
@@ -44,6 +51,7 @@ def serve(settings: Settings) -> None:
     # uvicorn lets answers finish and then raises the signal again, for whoever had it before; unanswered, it would end
     # the process before the workers are.
     signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGINT, _leave)
     workers = Workers(settings.workers, settings.fit_timeout_seconds)
     with connect(settings.endpoint()) as client:
         app = make_app(settings=settings, source=PrometheusSource(client), fit=partial(workers.run, run))

@@ -1,24 +1,30 @@
 """Settings of the forecaster, from the environment under one prefix. Each default has its reason."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from warmfront_forecaster.adapters.prometheus_client import PrometheusEndpoint
+
+ENV_PREFIX = "WARMFRONT_FORECASTER_"
+
+
+def _upper(value: object) -> object:
+    return value.upper() if isinstance(value, str) else value
 
 
 class Settings(BaseSettings):
     """`WARMFRONT_FORECASTER_*`."""
 
-    model_config = SettingsConfigDict(env_prefix="WARMFRONT_FORECASTER_", env_ignore_empty=True)
+    model_config = SettingsConfigDict(env_prefix=ENV_PREFIX, env_ignore_empty=True)
 
     host: str = "0.0.0.0"  # noqa: S104 - a pod's address is not known beforehand; the NetworkPolicy says who may come
     port: Annotated[int, Field(ge=1, le=65_535)] = 8_082
 
     # The name that most installations give it; the chart sets its own.
-    prometheus_url: str = "http://prometheus:9090"
+    prometheus_url: Annotated[str, Field(pattern="^https?://")] = "http://prometheus:9090"
     prometheus_token_file: Path | None = None
     prometheus_ca_file: Path | None = None
     prometheus_tenant_header: str = ""
@@ -44,7 +50,9 @@ class Settings(BaseSettings):
     # The operator asks every 15 s; a service not asked for this long is gone.
     forget_seconds: Annotated[float, Field(gt=0)] = 900.0
 
-    log_level: str = "INFO"
+    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(_upper)] = "INFO"
+    # Pods are read by log collectors.
+    log_format: Literal["json", "text"] = "json"
 
     def endpoint(self) -> PrometheusEndpoint:
         """How Prometheus is reached."""

@@ -152,7 +152,7 @@ def test_the_tenant_is_sent_under_the_header_that_the_store_wants(prometheus: Fa
         (400, False, "parse error"),
         (401, False, "PROMETHEUS_TOKEN_FILE"),
         (403, False, "tenant"),
-        (404, False, "PROMETHEUS_URL"),
+        (404, False, "prometheus.url"),
         (422, False, "would not run"),
         (429, True, "again"),
         (500, True, "parse error"),
@@ -176,7 +176,7 @@ def test_each_refusal_says_whether_it_may_pass_and_what_to_do(
 )
 def test_an_answer_of_another_shape_is_permanent(body: str, prometheus: FakePrometheus, client: PrometheusClient):
     prometheus.answer = lambda _path, _params: (200, body)
-    with pytest.raises(PrometheusError, match=r"PROMETHEUS_URL|Prometheus API") as caught:
+    with pytest.raises(PrometheusError, match=r"chart value prometheus\.url|Prometheus API") as caught:
         client.query("up")
     assert not caught.value.retryable
 
