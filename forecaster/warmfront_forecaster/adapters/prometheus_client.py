@@ -106,7 +106,7 @@ def _refuse_error_status(response: requests.Response, *_: object, **__: object) 
 _ADVICE = {
     401: "check the token (PROMETHEUS_TOKEN_FILE)",
     403: "the token is known but may not query; check its rights, and the tenant header",
-    404: "check the path in PROMETHEUS_URL",
+    404: "check the path of the Prometheus URL (chart value prometheus.url)",
     422: "Prometheus understood the query but would not run it",
     429: "Prometheus is limiting queries; it will be asked again",
     503: "Prometheus is busy or starting; it will be asked again",
@@ -135,7 +135,11 @@ _FAILURES: tuple[tuple[type[Exception], bool, str], ...] = (
     (requests.exceptions.JSONDecodeError, False, "{url} does not answer in JSON: is it the address of a Prometheus API?"),
     (requests.ConnectionError, True, "Prometheus at {url} cannot be reached ({error}): it will be asked again"),
     (requests.exceptions.ChunkedEncodingError, True, "the answer of {url} broke off ({error}): it will be asked again"),
-    (requests.RequestException, False, "Prometheus at {url} cannot be asked ({error}): check PROMETHEUS_URL"),
+    (
+        requests.RequestException,
+        False,
+        "Prometheus at {url} cannot be asked ({error}): check the Prometheus URL (chart value prometheus.url)",
+    ),
     (OSError, False, "Prometheus at {url} cannot be asked ({error}): check PROMETHEUS_CA_FILE"),
 )
 
@@ -209,7 +213,10 @@ class PrometheusClient:
 
 
 def _malformed(what: object) -> PrometheusError:
-    return PrometheusError(f"the answer has not the shape of Prometheus' API ({what!r}): check PROMETHEUS_URL", retryable=False)
+    return PrometheusError(
+        f"the answer has not the shape of Prometheus' API ({what!r}): check the Prometheus URL (chart value prometheus.url)",
+        retryable=False,
+    )
 
 
 def _chunks(start: int, end: int, step_seconds: int) -> Iterator[tuple[int, int]]:
