@@ -6,6 +6,7 @@ import contextlib
 import logging
 import sys
 from collections.abc import AsyncIterator, Sequence
+from importlib import metadata
 from typing import Any, Final
 
 import kopf
@@ -72,11 +73,25 @@ async def run(settings: Settings) -> None:
         OperatorError: no API server is configured.
         Exception: whatever ended the tick loop or the watches.
     """
+    _tell_start(settings)
     heartbeat = Heartbeat.for_ticks(settings.tick_seconds)
     health.serve(heartbeat, settings.metrics_host, settings.metrics_port)
     async with _clients(settings) as (kube, source):
         await _wait_for_api(kube, heartbeat)
         await _operate(settings, kube, source, heartbeat)
+
+
+def _tell_start(settings: Settings) -> None:
+    """Log what runs. Addresses are left out: they may carry a password."""
+    LOG.info(
+        "warmfront operator %s: namespaces %s, a tick every %g s, Prometheus %s, forecaster %s, gateway %s",
+        metadata.version("warmfront"),
+        ", ".join(settings.namespaces) or "all",
+        settings.tick_seconds,
+        "configured" if settings.prometheus_url else "not configured",
+        "configured" if settings.forecaster_url else "not configured",
+        settings.gateway_image,
+    )
 
 
 @contextlib.asynccontextmanager

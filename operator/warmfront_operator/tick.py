@@ -18,6 +18,7 @@ from warmfront_operator import metrics
 from warmfront_operator.domain import coldstart, observation, status
 from warmfront_operator.domain.memory import Memory
 from warmfront_operator.domain.parsing import parse_service
+from warmfront_operator.domain.reasons import ForecastReason
 from warmfront_operator.domain.resources import ChildKind, Deployment, ServiceKey
 from warmfront_operator.errors import KubeError
 from warmfront_operator.kube.forecasts import Forecasts, ForecastSource
@@ -54,6 +55,8 @@ class Ticker:
     _known: dict[ServiceKey, str] = field(default_factory=dict)
     _read: tuple[DemandReadings, Forecasts, datetime] | None = None
     _verified_at: datetime | None = None
+    _away: set[str] = field(default_factory=set)
+    _told: set[ServiceKey] | None = None
 
     def wake(self, key: ServiceKey) -> None:
         """Look at one service now. The first call means that the watches have brought everything."""
@@ -86,7 +89,9 @@ class Ticker:
         await self._verify(now)
         keys = self.observed.keys()
         self._forget_gone(keys)
+        self._tell_services(keys)
         demand, forecasts = await asyncio.gather(self.demand.read(), self.forecasts.ask(self._queries(keys, now), now))
+        self._tell_sources(demand, forecasts)
         self._read = (demand, forecasts, now)
         await self._pass(keys)
         metrics.SERVICES.set(len(keys))
@@ -144,6 +149,31 @@ class Ticker:
         self._verified_at = now
         if ghosts:
             LOG.info("%d objects were gone without notice and are no longer counted", ghosts)
+
+    def _tell_sources(self, demand: DemandReadings, forecasts: Forecasts) -> None:
+        """Log a source that went away or came back, not each tick that it is away."""
+        away = forecasts.reason is ForecastReason.FORECASTER_UNAVAILABLE
+        self._tell("demand", demand.error)
+        self._tell("forecasts", forecasts.message if away else "")
+
+    def _tell(self, what: str, error: str) -> None:
+        if error and what not in self._away:
+            LOG.warning("%s cannot be read: %s", what, error)
+            self._away.add(what)
+        elif not error and what in self._away:
+            LOG.info("%s can be read again", what)
+            self._away.discard(what)
+
+    def _tell_services(self, keys: Collection[ServiceKey]) -> None:
+        """Log how many there are at the first tick, after that which are new or gone."""
+        known, self._told = self._told, set(keys)
+        if known is None:
+            LOG.info("the watches are complete: watching %d services", len(self._told))
+            return
+        for key in sorted(self._told - known):
+            LOG.info("%s/%s: new service", *key)
+        for key in sorted(known - self._told):
+            LOG.info("%s/%s: the service is gone", *key)
 
     def _queries(self, keys: Iterable[ServiceKey], now: datetime) -> list[ServiceQuery]:
         found = (self._query(key, now) for key in keys)

@@ -258,3 +258,33 @@ def test_handlers_only_pass_on() -> None:
     for node in decorated:
         assert node.end_lineno is not None
         assert node.end_lineno - node.lineno < 15, f"{node.name} does too much"
+
+
+async def test_the_log_tells_what_changes_and_not_each_tick(
+    make_ticker: Make, api: Any, raw_service: Make, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="warmfront_operator.tick")
+    ticker = make_ticker()
+    ticker.demand = answers = Demands()
+    for error, named in [("", "chat"), ("no answer", "chat"), ("no answer", "other"), ("", "other")]:
+        answers.error = error
+        api.objects = {}
+        api.put(raw_service(name=named, uid=f"uid-{named}"))
+        ticker.observed.indices = api.observed().indices
+        await ticker.tick()
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", "the watches are complete: watching 1 services"),
+        ("WARNING", "demand cannot be read: no answer"),
+        ("INFO", "ml/other: new service"),
+        ("INFO", "ml/chat: the service is gone"),
+        ("INFO", "demand can be read again"),
+    ]
+
+
+class Demands:
+    """Prometheus that fails on demand."""
+
+    error = ""
+
+    async def read(self) -> DemandReadings:
+        return DemandReadings(error=self.error)
