@@ -104,7 +104,7 @@ class ColdStartStatus(ApiModel):
 
 
 class DecisionStatus(ApiModel):
-    """One decision that changed the wanted replicas."""
+    """One decision; in the list of decisions, one that changed the wanted replicas."""
 
     time: Annotated[Timestamp, Field(description="When.")]
     from_: Annotated[int, Field(alias="from", description="Replicas before.", ge=0, le=100_000)]
@@ -126,7 +126,10 @@ class InferenceServiceStatus(ApiModel):
     selector: Annotated[str | None, Field(description="Label selector of the pods, as /scale reports.", max_length=1024)] = None
     forecast: Annotated[ForecastStatus | None, Field(description="The forecast behind the last decision.")] = None
     cold_start: Annotated[ColdStartStatus | None, Field(description="Measured time from decision to warm.")] = None
-    last_decision: Annotated[DecisionStatus | None, Field(description="The last change of the wanted replicas.")] = None
+    last_decision: Annotated[
+        DecisionStatus | None,
+        Field(description="What decides now: the last change of the wanted replicas, or what has bound since."),
+    ] = None
     decisions: Annotated[list[DecisionStatus], Field(description="The last ten, newest first.", max_length=10)] = []
     conditions: Annotated[
         list[Condition], Field(description="Conditions.", max_length=32, json_schema_extra=keyed_list("type"))

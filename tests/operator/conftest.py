@@ -9,12 +9,15 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from kubernetes.aio.client import Configuration
 
+from tests.operator.facts import make_facts
 from warmfront_api import names
 from warmfront_operator.domain import resources
 from warmfront_operator.domain.parsing import parse_service
 from warmfront_operator.domain.resources import ChildKind, Deployment, Pod, ServiceKey
 from warmfront_operator.kube.client import Kube
 from warmfront_operator.kube.observe import Indices, Observed
+
+__all__ = ["make_facts"]  # a fixture
 
 NOW = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 UID = "0d5c4f8e-0000-4000-8000-000000000001"

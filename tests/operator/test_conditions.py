@@ -12,75 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.operator.facts import ANSWER
 from warmfront_api.status import Condition, ConditionType, InferenceServiceStatus
-from warmfront_forecaster.contract import PeakAnswer, ServiceForecast
-from warmfront_forecaster.planning.types import Binding, Candidates, Decision, DemandReading, ForecastState
+from warmfront_forecaster.contract import PeakAnswer
+from warmfront_forecaster.planning.types import Binding, DemandReading, ForecastState
 from warmfront_operator.domain import checks, conditions, events, reasons, status
 from warmfront_operator.domain.checks import Facts, Problem, Verdict
 from warmfront_operator.domain.memory import Memory
-from warmfront_operator.domain.observation import DemandView, ForecastView, Seen
+from warmfront_operator.domain.observation import DemandView, ForecastView
 from warmfront_operator.domain.reasons import StateReason
-from warmfront_operator.domain.resources import ANNOTATION_TEMPLATE_HASH, Template, pod
+from warmfront_operator.domain.resources import Template
 from warmfront_operator.domain.text import clip
 
 Make = Callable[..., Any]
-
-KNOWN = DemandView(reading=DemandReading(arrivals_per_second=2.0, prompt_tokens=500.0, output_tokens=100.0))
-ANSWER = ServiceForecast(
-    namespace="ml",
-    name="chat",
-    state=ForecastState.TRUSTED,
-    reason="SkillShown",
-    message="better than the last value on 9 of 10 days",
-    upper=3.44,
-    median=2.0,
-    quantile_percent=95,
-)
-
-
-@pytest.fixture
-def make_facts(make_service: Make, make_deployment: Make, make_pod: Make, now: datetime) -> Callable[..., Facts]:
-    """A service that runs well; what differs is given."""
-
-    def build(
-        *,
-        spec: dict[str, Any] | None = None,
-        deployment: dict[str, Any] | None = None,
-        pods: tuple[Any, ...] | None = None,
-        demand: DemandView = KNOWN,
-        forecast: ForecastView | None = None,
-        decision: dict[str, Any] | None = None,
-        **fields: Any,
-    ) -> Facts:
-        service = make_service(**(spec or {}))
-        seen = Seen(
-            service=service,
-            deployment=make_deployment(**(deployment or {})),
-            pods=(make_pod(),) if pods is None else pods,
-            demand=demand,
-            forecast=forecast or ForecastView(answer=ANSWER),
-            now=now,
-            tick_seconds=15.0,
-        )
-        made: dict[str, Any] = {
-            "time": now,
-            "current": 1,
-            "desired": 1,
-            "binding": Binding.REACTIVE,
-            "reason": "DemandMeasured",
-            "message": "demand 0.4 fits one replica",
-            "lead_time_seconds": 130.0,
-            "candidates": Candidates(),
-        }
-        values = {
-            "service": service,
-            "memory": Memory(last_desired=1),
-            "seen": seen,
-            "decision": Decision(**made | (decision or {})),
-        }
-        return Facts(**values | fields)
-
-    return build
 
 
 def told(facts: Facts, kind: ConditionType) -> tuple[str, str]:
@@ -414,90 +358,3 @@ def test_every_reason_is_documented() -> None:
     known = {str(member) for each in enums for member in each}
     assert known - documented == set()
     assert {str(kind) for kind in ConditionType} - documented == set()
-
-
-# pods that cannot start
-
-
-def pod_body(name: str = "chat-abc", *, container: str = "engine", ready: bool = False, **status: Any) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"uid": name, "name": name, "creationTimestamp": "2026-03-02T08:50:00Z"}
-    metadata["annotations"] = {ANNOTATION_TEMPLATE_HASH: "t1"}
-    conditions_of = [{"type": "Ready", "status": "True" if ready else "False", "lastTransitionTime": "2026-03-02T08:50:00Z"}]
-    statuses = [{"name": container, **status}]
-    return {"metadata": metadata, "status": {"conditions": conditions_of, "initContainerStatuses": statuses}}
-
-
-ENDED = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
-RUNNING = {"running": {"startedAt": "2026-03-02T08:55:00Z"}}
-
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        pytest.param(
-            pod_body(state={"waiting": {"reason": "ImagePullBackOff", "message": "manifest unknown"}}),
-            ("pod chat-abc: container engine: ImagePullBackOff: manifest unknown", "check engine.image"),
-            id="the engine's image cannot be pulled",
-        ),
-        pytest.param(
-            pod_body(container="gateway", state={"waiting": {"reason": "InvalidImageName"}}),
-            ("container gateway: InvalidImageName", "gateway.image"),
-            id="the gateway's image is no name",
-        ),
-        pytest.param(
-            pod_body(state={"waiting": {"reason": "CreateContainerConfigError", "message": 'secret "hf" not found'}}),
-            ('secret "hf" not found', "Secrets"),
-            id="a secret is missing",
-        ),
-        pytest.param(
-            pod_body(state={"waiting": {"reason": "CrashLoopBackOff"}}, lastState=ENDED, restartCount=1),
-            ("OOMKilled, exit code 137", "kubectl logs --previous -c engine"),
-            id="it crashes",
-        ),
-        pytest.param(
-            pod_body(state=RUNNING, lastState=ENDED, restartCount=3),
-            ("CrashLoopBackOff", "OOMKilled"),
-            id="it runs between two crashes",
-        ),
-    ],
-)
-def test_a_pod_that_cannot_start_is_named_with_what_to_check(make_facts: Make, body: Any, words: tuple[str, ...]) -> None:
-    found = checks.verdicts(make_facts(pods=(pod(body),)))
-    ready, reconciling = found[ConditionType.READY], found[ConditionType.RECONCILING]
-    assert (ready.status, ready.reason) == ("False", "PodFailing")
-    assert (reconciling.status, reconciling.reason, reconciling.message) == ("True", "PodFailing", ready.message)
-    assert all(word in ready.message for word in words)
-    assert found[ConditionType.STALLED].status == "False"
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param(pod_body(state={"waiting": {"reason": "PodInitializing"}}), id="it is being made"),
-        pytest.param(pod_body(state=RUNNING, lastState=ENDED, restartCount=1), id="it was restarted once"),
-    ],
-)
-def test_a_pod_on_its_way_is_no_failure(make_facts: Make, body: Any) -> None:
-    assert told(make_facts(pods=(pod(body),)), ConditionType.RECONCILING) == ("True", "NoWarmPod")
-
-
-def test_a_failing_pod_beside_a_warm_one_leaves_ready(make_facts: Make, make_pod: Make) -> None:
-    failing = pod(pod_body(state={"waiting": {"reason": "ErrImagePull"}}))
-    assert told(make_facts(pods=(make_pod(), failing)), ConditionType.READY) == ("True", "Warm")
-
-
-def test_a_rollout_names_its_own_failing_pod_and_not_an_old_one(make_facts: Make, make_pod: Make) -> None:
-    failing = pod(pod_body(state={"waiting": {"reason": "ErrImagePull"}}))
-    new = make_facts(pods=(make_pod(template_hash="t0"), failing))
-    assert told(new, ConditionType.READY) == ("False", "PodFailing")
-    old = make_facts(pods=(make_pod(), replace(failing, template_hash="t0")))
-    assert told(old, ConditionType.READY) == ("False", "RolloutInProgress")
-
-
-@pytest.mark.parametrize(
-    ("act", "reconciling"), [(False, ("False", "NoReplicas")), (True, ("True", "NoWarmPod"))], ids=["advisory", "active"]
-)
-def test_no_pod_is_on_its_way_where_nothing_asks_for_one(make_facts: Make, act: bool, reconciling: tuple[str, str]) -> None:
-    facts = make_facts(deployment={"replicas": 0, "total": 0}, pods=(), decision={"act": act, "desired": 2})
-    assert told(facts, ConditionType.RECONCILING) == reconciling
-    assert told(facts, ConditionType.READY) == ("False", reconciling[1])

@@ -199,6 +199,7 @@ def test_a_pod_has_time_to_leave_the_endpoints_drain_and_close(make_service: Cal
     pod = deployment_of(make_service(drain__timeoutSeconds=77))["spec"]["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] == 5 + 77 + 10
     assert pod["automountServiceAccountToken"] is False
+    assert pod["enableServiceLinks"] is False
 
 
 def test_a_rollout_may_wait_for_the_warm_up_and_for_a_node(make_service: Callable[..., Any]) -> None:

@@ -94,6 +94,7 @@ def _pod_spec(service: InferenceService, gateway: GatewayImage) -> Json:
         **users,
         "serviceAccountName": service.name,
         "automountServiceAccountToken": False,
+        "enableServiceLinks": False,  # a Service named `vllm` would set VLLM_PORT, which the engine reads
         "terminationGracePeriodSeconds": ROUTING_SECONDS + service.spec.drain.timeout_seconds + EXIT_SECONDS,
         "initContainers": [_engine(service)],
         "containers": [_gateway(gateway)],
