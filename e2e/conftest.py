@@ -23,6 +23,11 @@ def has_cluster() -> bool:
     return bool(os.environ.get(INSIDE) or existing_kubeconfig())
 
 
+def in_local_cluster() -> bool:
+    """Whether the test runs inside the cluster of this machine, whose pods' processes it can see."""
+    return bool(os.environ.get(INSIDE))
+
+
 @pytest.fixture(scope="session")
 def cluster() -> None:
     """Assert that the test runs where the cluster can be reached: nothing outside may send to its addresses."""

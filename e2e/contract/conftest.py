@@ -9,7 +9,7 @@ import httpx
 import openai
 import pytest
 
-from e2e.conftest import has_cluster
+from e2e.conftest import in_local_cluster
 from e2e.contract.engines import Engine, given_url, simulator, vllm, vllm_in_pod
 
 Start = Callable[[], AbstractContextManager[Engine]]
@@ -26,7 +26,7 @@ def _engines() -> list[Any]:
 def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     """The server under test."""
     start: Start = request.param
-    if start is vllm and has_cluster():
+    if start is vllm and in_local_cluster():
         request.getfixturevalue("vllm_service")
         start = vllm_in_pod
     with start() as running:

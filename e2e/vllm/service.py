@@ -4,8 +4,6 @@ vLLM as an image is over six gigabytes; its virtual environment and the model ar
 simulator's image, which has the same Python and nothing else that matters here.
 """
 
-import re
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +16,8 @@ from e2e.demo.rehearsal import TICK_SECONDS, rehearsal
 from e2e.demo.watch import Watched
 from e2e.vllm.environment import default_environment
 from e2e.vllm.launch import VARIABLES
-from warmfront_api.names import LABEL_SERVICE, PORT_ENGINE
+from e2e.vllm.passage import passage
+from warmfront_api.names import CONTAINER_ENGINE, LABEL_SERVICE, PORT_ENGINE
 
 NAMESPACE: Final = "vllm"
 MODEL: Final = "smollm2"
@@ -27,8 +26,15 @@ ENVIRONMENT_MOUNT: Final = "/opt/vllm"
 MODEL_MOUNT: Final = "/models/smollm2"
 READY_SECONDS: Final = 300.0
 
-# The image's user has no entry in /etc/passwd and no home: what vLLM and torch would look up there is said instead.
-NO_HOME: Final = {"HOME": "/tmp", "LOGNAME": "vllm", "VLLM_CACHE_ROOT": "/tmp/vllm", "TORCHINDUCTOR_CACHE_DIR": "/tmp/inductor"}  # noqa: S108
+# The image's user has no entry in /etc/passwd and no home: what vLLM and torch would look up there is said instead. It has no
+# C++ compiler either, which torch would look for at the first request for log probabilities, and end the engine.
+OF_THE_IMAGE: Final = {
+    "HOME": "/tmp",  # noqa: S108
+    "LOGNAME": "vllm",
+    "VLLM_CACHE_ROOT": "/tmp/vllm",  # noqa: S108
+    "TORCHINDUCTOR_CACHE_DIR": "/tmp/inductor",  # noqa: S108
+    "TORCHDYNAMO_DISABLE": "1",
+}
 
 
 @contextmanager
@@ -53,20 +59,11 @@ def running(folder: Path) -> Iterator[Watched]:
 
 @contextmanager
 def engine_on_loopback() -> Iterator[str]:
-    """The URL of the engine itself, past its gateway: it listens on the pod's loopback only, which port-forward reaches."""
-    pod = kube.kubectl(
-        "get", "pods", f"--namespace={NAMESPACE}", f"--selector={LABEL_SERVICE}={SERVICE.name}", "--output=name"
-    ).split()[0]
-    command = ["kubectl", "port-forward", f"--namespace={NAMESPACE}", "--address=127.0.0.1", pod, f":{PORT_ENGINE}"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as forward:
-        try:
-            assert forward.stdout is not None
-            said = forward.stdout.readline()
-            port = re.search(r"127\.0\.0\.1:(\d+) ->", said)
-            assert port, f"kubectl port-forward said {said!r}"
-            yield f"http://127.0.0.1:{port[1]}"
-        finally:
-            forward.terminate()
+    """The URL of the engine itself, past its gateway. Only on the machine that the pod runs on."""
+    pods = kube.get("pods", f"--namespace={NAMESPACE}", f"--selector={LABEL_SERVICE}={SERVICE.name}")["items"]
+    (engine,) = (each for each in pods[0]["status"]["initContainerStatuses"] if each["name"] == CONTAINER_ENGINE)
+    with passage(engine["containerID"], PORT_ENGINE) as url:
+        yield url
 
 
 def _manifest() -> dict[str, Any]:
@@ -86,7 +83,7 @@ def _manifest() -> dict[str, Any]:
         "image": "localhost/warmfront/enginesim:dev",
         "command": [f"{ENVIRONMENT_MOUNT}/bin/python", "-m", "vllm.entrypoints.openai.api_server"],
         "args": ["--dtype=bfloat16", "--enforce-eager"],
-        "env": [{"name": name, "value": value} for name, value in {**VARIABLES, **NO_HOME}.items()],
+        "env": [{"name": name, "value": value} for name, value in {**VARIABLES, **OF_THE_IMAGE}.items()],
         "maxModelLen": 2048,
         "maxNumSeqs": 16,
         "resources": {"limits": {"memory": "6Gi"}},
