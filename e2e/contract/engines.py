@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Final
 
 import httpx
@@ -58,7 +58,9 @@ def vllm() -> Iterator[Engine]:
         NotSetUpError: It is not there.
     """
     paths = default_environment().paths()
-    yield from _served(lambda port: serve_command(**paths, port=port, name=MODEL), VARIABLES, 300)
+    with TemporaryDirectory() as sockets:  # which vLLM leaves behind
+        variables = {**VARIABLES, "TMPDIR": sockets}
+        yield from _served(lambda port: serve_command(**paths, port=port, name=MODEL), variables, 300)
 
 
 @contextmanager
