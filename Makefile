@@ -57,10 +57,10 @@ lock: $(UV)  ## Resolve the dependencies again (requirements/*.txt, hashed)
 # --- tests ------------------------------------------------------------------------------------------------------
 
 .PHONY: test
-test: setup lint test-unit test-e2e  ## Fast tier: lint, unit, property, one e2e per pillar on a real Kubernetes
+test: setup lint cluster-images test-unit test-e2e  ## Fast tier: lint, unit, property, one e2e per pillar on a real Kubernetes
 
 .PHONY: test-all
-test-all: setup lint test-unit  ## Everything: adds the slow e2e tests and real vLLM
+test-all: setup lint cluster-images test-unit  ## Everything: adds the slow e2e tests and real vLLM
 	@$(MAKE) test-e2e SELECT=""
 
 .PHONY: test-unit
@@ -69,8 +69,7 @@ test-unit: setup  ## Unit and property tests, no cluster
 
 SELECT ?= not slow and not vllm
 .PHONY: test-e2e
-test-e2e: setup  ## Tests on the real cluster (starts it; KEEP=1 leaves it)
-	@$(STEP) "cluster programs and images (first time: builds Kubernetes, about 10 min)" $(CLUSTER) images
+test-e2e: setup cluster-images  ## Tests on the real cluster (starts it; KEEP=1 leaves it)
 	@$(STEP) "e2e tests ($(or $(SELECT),all)), cluster start included" $(CLUSTER) with -- .venv/bin/pytest -q -m "$(SELECT)" e2e
 
 .PHONY: vllm-setup
@@ -82,6 +81,10 @@ test-vllm: vllm-setup  ## The tests that need a real vLLM
 	@$(MAKE) test-e2e SELECT=vllm
 
 # --- cluster and demo -------------------------------------------------------------------------------------------
+
+.PHONY: cluster-images
+cluster-images: setup  ## What the cluster needs: Debian packages, Kubernetes and Helm, images
+	@$(STEP) "cluster programs and images (first time: builds Kubernetes, about 10 min)" $(CLUSTER) images
 
 .PHONY: cluster-up
 cluster-up: setup  ## A real two-node Kubernetes in a network namespace of its own
