@@ -60,7 +60,7 @@ lock: $(UV)  ## Resolve the dependencies again (requirements/*.txt, hashed)
 test: setup lint cluster-images test-unit test-e2e  ## Fast tier: lint, unit, property, one e2e per pillar on a real Kubernetes
 
 .PHONY: test-all
-test-all: setup lint cluster-images test-unit  ## Everything: adds the slow e2e tests and real vLLM
+test-all: setup lint cluster-images vllm-setup test-unit  ## Everything: adds the slow e2e tests and real vLLM
 	@$(MAKE) test-e2e SELECT=""
 
 .PHONY: test-unit
