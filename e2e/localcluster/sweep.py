@@ -71,10 +71,26 @@ def network_pids(file: Path) -> set[int]:
     return found
 
 
+def is_root_below(folder: Path, mountinfo: str) -> bool:
+    """Whether the root of a process is a container's: an overlay whose writable layer lies below a folder."""
+    roots = [line for line in mountinfo.splitlines() if line.split()[4:5] == ["/"]]
+    return any(f"upperdir={folder}/" in line for line in roots)
+
+
+def container_pids(data: Path) -> set[int]:
+    """The processes of every container whose file system lies in the cluster's folder, wherever its cgroup is."""
+    found = set()
+    for pid in all_pids():
+        with contextlib.suppress(OSError):
+            if is_root_below(data, Path(f"/proc/{pid}/mountinfo").read_text()):
+                found.add(pid)
+    return found
+
+
 def processes_of(paths: ClusterPaths) -> set[int]:
-    """Everything that belongs to the cluster, by each of the four traces that it leaves; never this command itself."""
+    """Everything that belongs to the cluster, by each of the five traces that it leaves; never this command itself."""
     known = {process.pid for process in recorded(paths.processes).values() if alive(process)}
-    found = known | marked(paths.name) | cgroup_pids(paths.cgroup)
+    found = known | marked(paths.name) | cgroup_pids(paths.cgroup) | container_pids(paths.data)
     if paths.network_namespace_file.is_mount():
         found |= network_pids(paths.network_namespace_file)
     return found - ancestry()

@@ -460,3 +460,12 @@ def test_a_state_is_read_as_it_was_written(
 def test_mounts_are_undone_from_the_inside_out_and_others_are_left() -> None:
     table = "a /data/x ext4 rw 0 0\nb /data/x/y\\040z ext4 rw 0 0\nc /database ext4 rw 0 0\nd / ext4 rw 0 0\n"
     assert sweep.mounts_below(Path("/data"), table) == [Path("/data/x/y z"), Path("/data/x")]
+
+
+def test_a_process_is_a_containers_by_the_overlay_that_its_root_is() -> None:
+    ours = "9 8 0:5 / / rw - overlay overlay rw,lowerdir=/a,upperdir=/data/demo/node-0/containerd/7/fs,workdir=/w"
+    machines = "1 0 254:0 / / rw - ext4 /dev/vda rw"
+    elsewhere = "2 1 0:5 / /mnt rw - overlay overlay rw,lowerdir=/a,upperdir=/data/demo/node-0/containerd/7/fs,workdir=/w"
+    assert sweep.is_root_below(Path("/data/demo"), ours)
+    assert not sweep.is_root_below(Path("/data/dem"), ours)
+    assert not sweep.is_root_below(Path("/data/demo"), f"{machines}\n{elsewhere}\n")
