@@ -10,7 +10,7 @@ from e2e.localcluster import cluster, machine, python_tools, tools
 from e2e.localcluster.console import say, step
 from e2e.localcluster.errors import LocalClusterError
 from e2e.localcluster.golang import HELM, ensure_program
-from e2e.localcluster.images import IMAGES, ensure_images
+from e2e.localcluster.images import IMAGES
 from e2e.localcluster.inside import (
     EXISTING,
     enter_cluster,
@@ -107,9 +107,8 @@ def relay(_where: Cache, paths: ClusterPaths, options: argparse.Namespace) -> in
 
 
 def images(where: Cache, _paths: ClusterPaths, options: argparse.Namespace) -> int:
-    """Build the images and say how large they are."""
-    tools.check_machine(where)
-    for archive in ensure_images(where, options.images):
+    """Build the images, and beside them the programs; say how large the images are."""
+    for archive in tools.prepare(where, options.images).archives:
         size_mb = archive.file.stat().st_size / 1e6
         print(f"{archive.reference:45} {size_mb:7.1f} MB  {archive.file}")
     return 0
@@ -133,7 +132,7 @@ VERBS: dict[str, tuple[Verb, str, bool]] = {
     "kubectl": (kubectl, "kubectl inside", True),
     "helm": (helm, "Helm inside", True),
     "relay": (relay, "relay 127.0.0.1:PORT of the machine to ADDRESS:PORT or NAMESPACE/SERVICE:PORT inside", True),
-    "images": (images, "build the images", True),
+    "images": (images, "build everything that a cluster needs: Debian packages, programs, images", True),
     "tools": (prepare_tools, "install Debian packages and build the programs", True),
 }
 _TAKE_COMMAND = ("in", "with", "kubectl", "helm")
