@@ -77,7 +77,7 @@ vllm-setup: setup  ## Real vLLM for the CPU in a virtual environment of its own 
 	@$(STEP) "real vLLM, CPU build (6 GB)" $(PY) -m e2e.vllm setup
 
 .PHONY: test-vllm
-test-vllm: vllm-setup  ## The tests that need a real vLLM
+test-vllm: cluster-images vllm-setup  ## The tests that need a real vLLM
 	@$(MAKE) test-e2e SELECT=vllm
 
 # --- cluster and demo -------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from e2e.vllm.commands import run
-from e2e.vllm.environment import CONVERTER, REQUIREMENTS, Environment
+from e2e.vllm.environment import CONVERTER, REQUIREMENTS, Environment, cache_root
 from e2e.vllm.errors import UnfitMachineError
 
 # Debian's own interpreter: the one that an image of the same Debian has at the same path.
@@ -53,18 +52,16 @@ def _build(environment: Environment, python: Path) -> None:
 
 
 def _installer(environment: Environment) -> list[str]:
-    """Take uv where there is one (a minute instead of six), else pip. Both compile to bytecode: pods mount the folder read-only.
+    """uv, which `make setup` puts into the cache folder. It compiles to bytecode, because pods mount the folder read-only.
 
     Raises:
-        UnfitMachineError: Neither is there.
+        UnfitMachineError: There is no uv.
     """
+    uv = shutil.which("uv", path=os.pathsep.join((str(cache_root() / "uv" / "bin"), os.environ.get("PATH", os.defpath))))
+    if uv is None:
+        raise UnfitMachineError("uv is not there: run `make vllm-setup`, which brings it")
     packages = ["--no-deps", "--require-hashes", "-r", str(REQUIREMENTS)]
-    if uv := shutil.which("uv"):
-        return [uv, "pip", "install", "--python", str(environment.python), "--compile-bytecode", *packages]
-    pip = [sys.executable, "-m", "pip"]
-    if subprocess.run([*pip, "--version"], check=False, capture_output=True).returncode != 0:
-        raise UnfitMachineError("neither uv nor pip is there: install one of them (Debian: apt-get install python3-pip)")
-    return [*pip, "--python", str(environment.python), "install", "--no-cache-dir", *packages]
+    return [uv, "pip", "install", "--python", str(environment.python), "--compile-bytecode", *packages]
 
 
 def _checked_machine(environment: Environment) -> Path:

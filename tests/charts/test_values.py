@@ -139,6 +139,7 @@ CASES: dict[str, tuple[Values, Look, Any]] = {
     **simple("forecaster.enabled", OFF, env("operator", "FORECASTER_URL"), ""),
     **simple("forecaster.workers", 3, env("forecaster", "WORKERS"), "3"),
     **simple("forecaster.logLevel", "DEBUG", env("forecaster", "LOG_LEVEL"), "DEBUG"),
+    **simple("forecaster.logFormat", "text", env("forecaster", "LOG_FORMAT"), "text"),
     **simple("gateway.image.repository", "mirror/g", env("operator", "GATEWAY_IMAGE"), "mirror/g:0.1.0"),
     **simple("gateway.image.tag", "v9", env("operator", "GATEWAY_IMAGE"), "warmfront/gateway:v9"),
     **simple("gateway.image.digest", DIGEST, env("operator", "GATEWAY_IMAGE"), f"warmfront/gateway@{DIGEST}"),
@@ -208,6 +209,7 @@ REFUSED = {
     "a namespace that is none": ({"operator": {"watchNamespaces": ["Team A"]}}, "at '/operator/watchNamespaces/0'"),
     "the same namespace twice": ({"operator": {"watchNamespaces": ["a", "a"]}}, "at '/operator/watchNamespaces'"),
     "a log level that does not exist": ({"operator": {"logLevel": "LOUD"}}, "at '/operator/logLevel'"),
+    "a tag in the repository": ({"operator": {"image": {"repository": "mirror:5000/op:v1"}}}, "at '/operator/image/repository'"),
     "a digest that is cut off": ({"gateway": {"image": {"digest": "sha256:12"}}}, "at '/gateway/image/digest'"),
     "a label that selects pods": (
         {"operator": {"podLabels": {"app.kubernetes.io/name": "x"}}},

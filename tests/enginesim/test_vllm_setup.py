@@ -26,12 +26,20 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
 
 
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Put a `uv` on the path that runs this."""
-    tools = tmp_path / "tools"
-    tools.mkdir(exist_ok=True)
+    """Put a `uv` where `make setup` puts it: it runs this. Any other on the path would fail."""
+    tools = tmp_path / "cache" / "uv" / "bin"
+    tools.mkdir(parents=True, exist_ok=True)
     (tools / "uv").write_text(f"#!/bin/sh\necho installing $*\n{script}\n")
     (tools / "uv").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    monkeypatch.setenv("WARMFRONT_CACHE", str(tmp_path / "cache"))
+
+
+def test_without_uv_it_names_the_command_that_brings_it(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WARMFRONT_CACHE", str(environment.root / "empty"))
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(UnfitMachineError, match="run `make vllm-setup`"):
+        setups.set_up(environment)
+    assert not environment.is_ready
 
 
 def test_it_builds_interpreter_and_model_and_says_where_they_are(environment: Environment) -> None:
