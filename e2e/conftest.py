@@ -1,13 +1,14 @@
 """What every end-to-end test has: a cluster that is there, and on failure a picture of it."""
 
 import os
-import subprocess
 from collections.abc import Generator, Iterator
 
 import pytest
 
-from e2e.demo.watch import Watched
 from e2e.localcluster.inside import EXISTING, INSIDE, existing_kubeconfig
+from e2e.support.errors import CommandError
+from e2e.support.programs import attempt
+from e2e.support.service import Watched
 from e2e.vllm.service import running
 
 _LOOKS = (
@@ -49,8 +50,8 @@ def vllm_service(cluster: None, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def look(*arguments: str) -> str:
     """One look at the cluster; what kubectl says, be it an error."""
     try:
-        done = subprocess.run(["kubectl", *arguments], capture_output=True, text=True, check=False, timeout=20)
-    except (OSError, subprocess.TimeoutExpired) as error:
+        done = attempt("kubectl", *arguments, seconds=20)
+    except (OSError, CommandError) as error:
         return str(error)
     return "\n".join((done.stdout + done.stderr).splitlines()[-_LINES:])
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from e2e.programs import attempt, kubectl
+from e2e.support.kube import kubectl
+from e2e.support.programs import attempt
 
 CRDS = Path(__file__).parents[1] / "crds"
 GOOD = sorted((CRDS / "samples" / "good").glob("*.yaml"))
@@ -60,7 +61,7 @@ def manifest(name: str) -> dict[str, Any]:
 
 def store(name: str, namespace: str) -> dict[str, Any]:
     """Apply `manifest` and return what the API server made of it."""
-    kubectl("apply", "--namespace", namespace, "--filename", "-", text_input=json.dumps(manifest(name)))
+    kubectl("apply", "--namespace", namespace, "--filename", "-", stdin=json.dumps(manifest(name)))
     stored: dict[str, Any] = json.loads(kubectl("get", RESOURCE, name, "--namespace", namespace, "--output", "json"))
     return stored
 
@@ -68,7 +69,7 @@ def store(name: str, namespace: str) -> dict[str, Any]:
 def refusal(document: dict[str, Any], namespace: str) -> str:
     """What kubectl prints when the API server refuses a document; nothing is stored if it does not."""
     text = json.dumps(document)
-    done = attempt("kubectl", "apply", "--namespace", namespace, "--dry-run=server", "--filename", "-", text_input=text)
+    done = attempt("kubectl", "apply", "--namespace", namespace, "--dry-run=server", "--filename", "-", stdin=text)
     assert done.status != 0, f"taken: {done.stdout}"
     return done.stderr
 
@@ -84,7 +85,7 @@ def test_a_bad_sample_is_refused_with_a_message_that_names_the_field_and_the_men
     [expected] = [line for line in sample.read_text().splitlines() if line.startswith("# refused: ")]
     *before, last = yaml.safe_load_all(sample.read_text())
     for document in before:
-        kubectl("apply", "--namespace", namespace, "--filename", "-", text_input=json.dumps(document))
+        kubectl("apply", "--namespace", namespace, "--filename", "-", stdin=json.dumps(document))
     assert expected.removeprefix("# refused: ") in refusal(last, namespace)
     for document in before:
         kubectl("delete", RESOURCE, document["metadata"]["name"], "--namespace", namespace)
@@ -102,7 +103,7 @@ def test_a_flag_that_only_looks_like_an_owned_one_is_taken(flag: str, namespace:
     document = manifest("flags")
     document["spec"]["engine"]["args"] = [flag]
     text = json.dumps(document)
-    kubectl("apply", "--namespace", namespace, "--dry-run=server", "--filename", "-", text_input=text)
+    kubectl("apply", "--namespace", namespace, "--dry-run=server", "--filename", "-", stdin=text)
 
 
 def test_defaults_are_stored_in_objects_that_were_left_out(namespace: str) -> None:
@@ -122,7 +123,7 @@ def test_defaults_are_stored_in_objects_that_were_left_out(namespace: str) -> No
 
 def test_a_service_that_no_operator_has_seen_is_not_current(namespace: str) -> None:
     text = json.dumps(manifest("unseen"))
-    out = kubectl("create", "--namespace", namespace, "--dry-run=server", "--filename", "-", "--output", "json", text_input=text)
+    out = kubectl("create", "--namespace", namespace, "--dry-run=server", "--filename", "-", "--output", "json", stdin=text)
     status = json.loads(out)["status"]
     assert status["observedGeneration"] == -1
     [ready] = status["conditions"]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from e2e.programs import Done, attempt, helm, kubectl
+from e2e.support.kube import kubectl
+from e2e.support.programs import Done, attempt, run
 
 CHARTS = Path(__file__).parents[1] / "charts"
 DEFINITION = "customresourcedefinition/inferenceservices.warmfront.dev"
@@ -37,7 +38,7 @@ def give_back(before: tuple[str, str] | None) -> None:
     if before is None:
         kubectl("delete", DEFINITION)
     elif before[0]:
-        helm("upgrade", before[0], str(CHARTS / "warmfront-crds"), "--namespace", before[1], *TAKE)
+        run("helm", "upgrade", before[0], str(CHARTS / "warmfront-crds"), "--namespace", before[1], *TAKE)
     else:
         kubectl("annotate", DEFINITION, *(f"{name}-" for name in OWNERSHIP))
 
@@ -56,7 +57,7 @@ def namespace() -> Iterator[str]:
 def definitions(namespace: str) -> Iterator[None]:
     """The chart of the definitions, installed; what was there before is there again afterwards."""
     before = owner()
-    helm("install", "charttest-crds", str(CHARTS / "warmfront-crds"), "--namespace", namespace, *TAKE)
+    run("helm", "install", "charttest-crds", str(CHARTS / "warmfront-crds"), "--namespace", namespace, *TAKE)
     yield
     attempt("helm", "uninstall", "charttest-crds", "--namespace", namespace)
     give_back(before)
@@ -76,7 +77,7 @@ def release(namespace: str, definitions: None) -> str:  # noqa: ARG001 - it need
         "networkPolicy": {"metricsFrom": [{"namespaceSelector": {}}]},
     }
     main = str(CHARTS / "warmfront")
-    helm("install", RELEASE, main, "--namespace", namespace, "--values", "-", text_input=json.dumps(values))
+    run("helm", "install", RELEASE, main, "--namespace", namespace, "--values", "-", stdin=json.dumps(values))
     return RELEASE
 
 
@@ -90,11 +91,11 @@ def may(account: str, verb: str, resource: str, namespace: str) -> bool:
 def create_pod(pod: dict[str, Any], namespace: str) -> Done:
     """Ask the API server whether it would take a pod."""
     arguments = ("--namespace", namespace, "--dry-run=server", "--filename", "-")
-    return attempt("kubectl", "create", *arguments, text_input=json.dumps(pod))
+    return attempt("kubectl", "create", *arguments, stdin=json.dumps(pod))
 
 
 def test_every_object_is_taken_as_it_is_rendered(release: str, namespace: str) -> None:
-    rendered = [item for item in yaml.safe_load_all(helm("get", "manifest", release, "--namespace", namespace)) if item]
+    rendered = [item for item in yaml.safe_load_all(run("helm", "get", "manifest", release, "--namespace", namespace)) if item]
     assert len(rendered) == 12
     for item in rendered:
         kubectl("get", item["kind"], item["metadata"]["name"], "--namespace", namespace)
@@ -108,8 +109,8 @@ def test_all_values_together_pass_strict_validation_by_the_server(namespace: str
         "commonLabels": {"team": "ml"},
     }
     arguments = ("other", str(CHARTS / "warmfront"), "--namespace", namespace, "--values", "-")
-    rendered = helm("template", *arguments, text_input=json.dumps(values))
-    said = kubectl("apply", "--dry-run=server", "--validate=strict", "--filename", "-", text_input=rendered)
+    rendered = run("helm", "template", *arguments, stdin=json.dumps(values))
+    said = kubectl("apply", "--dry-run=server", "--validate=strict", "--filename", "-", stdin=rendered)
     assert said.count("(server dry run)") == 12
 
 
@@ -172,7 +173,7 @@ def test_whoever_edits_a_namespace_edits_its_services(namespace: str) -> None:
 def test_uninstalling_removes_everything_but_the_definitions_and_the_services(release: str, namespace: str) -> None:
     sample = Path(__file__).parents[1] / "crds" / "samples" / "good" / "minimal.yaml"
     kubectl("apply", "--namespace", namespace, "--filename", str(sample))
-    said = helm("uninstall", release, "--namespace", namespace)
+    said = run("helm", "uninstall", release, "--namespace", namespace)
     assert "uninstalled" in said
     kinds = "deployments,services,serviceaccounts,roles,rolebindings,networkpolicies"
     ours = f"app.kubernetes.io/instance={release}"
@@ -180,5 +181,5 @@ def test_uninstalling_removes_everything_but_the_definitions_and_the_services(re
     kept = attempt("helm", "uninstall", "charttest-crds", "--namespace", namespace)
     assert "kept" in kept.stdout + kept.stderr
     assert "minimal" in kubectl("get", "inferenceservices.warmfront.dev", "--namespace", namespace, "--output", "name")
-    helm("install", "charttest-again", str(CHARTS / "warmfront-crds"), "--namespace", namespace, *TAKE)
-    helm("uninstall", "charttest-again", "--namespace", namespace)
+    run("helm", "install", "charttest-again", str(CHARTS / "warmfront-crds"), "--namespace", namespace, *TAKE)
+    run("helm", "uninstall", "charttest-again", "--namespace", namespace)

@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import pytest
 
-from e2e.demo import kube, prometheus
-from e2e.demo.install import NAMESPACE as SYSTEM
-from e2e.demo.install import install_warmfront
-from e2e.demo.readings import condition
 from e2e.demo.rehearsal import START_UP_SECONDS, TICK_SECONDS, quick_manifest, rehearsal
-from e2e.demo.watch import OPERATOR_PODS, Watched, read_operator
+from e2e.support import kube, prometheus
+from e2e.support.install import NAMESPACE as SYSTEM
+from e2e.support.install import install_warmfront
+from e2e.support.readings import condition
+from e2e.support.service import OPERATOR_PODS, Watched, read_operator
 
 NAMESPACE: Final = "failures"
 SERVICE: Final = Watched(namespace=NAMESPACE, name="chat")
@@ -37,7 +37,7 @@ def _service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A warm service under an operator whose forecaster and Prometheus are there; the past it learns from has no jump near."""
     scenario = rehearsal(name=SERVICE.name, namespace=NAMESPACE, seconds_to_jump=3 * 3600.0, played_seconds=0.0)
     install_warmfront(tick_seconds=TICK_SECONDS)
-    prometheus.start_with_history(scenario, tmp_path_factory.mktemp("failures"))
+    prometheus.start_with(scenario.past(now=time.time()), tmp_path_factory.mktemp("failures"))
     kube.apply_objects({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     try:
         manifest = quick_manifest(name=SERVICE.name, namespace=NAMESPACE)

@@ -12,20 +12,20 @@ from typing import Any, Final
 
 import pytest
 
-from e2e.demo import kube
-from e2e.demo.audit import Write, writes
-from e2e.demo.errors import CommandError
-from e2e.demo.install import NAMESPACE as OPERATOR_NAMESPACE
-from e2e.demo.readings import condition, ticks_done
 from e2e.demo.rehearsal import TICK_SECONDS, quick_manifest, rehearsal
 from e2e.demo.report import report_lines
 from e2e.demo.stage import Stage
 from e2e.demo.verdict import judge
-from e2e.demo.watch import Watched, operator_metrics
 from e2e.load.player import Target, open_session, send_one
 from e2e.load.schedule import PlannedRequest
 from e2e.localcluster.inside import existing_kubeconfig
 from e2e.localcluster.layout import cache, cluster_paths
+from e2e.support import kube
+from e2e.support.audit import Write, writes
+from e2e.support.errors import CommandError
+from e2e.support.install import NAMESPACE as OPERATOR_NAMESPACE
+from e2e.support.readings import condition, ticks_done
+from e2e.support.service import Watched, operator_metrics
 from warmfront_api.names import FIELD_MANAGER_SCALE
 
 NAMESPACE: Final = "main-job"

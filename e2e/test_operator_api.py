@@ -16,13 +16,14 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from e2e.demo import kube
-from e2e.demo.audit import writes
-from e2e.demo.errors import CommandError
-from e2e.demo.install import CHARTS
-from e2e.demo.install import NAMESPACE as INSTALLED
 from e2e.localcluster.inside import existing_kubeconfig
 from e2e.localcluster.layout import cache, cluster_paths
+from e2e.support import kube
+from e2e.support.audit import writes
+from e2e.support.errors import CommandError
+from e2e.support.install import CHARTS
+from e2e.support.install import NAMESPACE as INSTALLED
+from e2e.support.programs import run
 from warmfront_api.names import FIELD_MANAGER, FIELD_MANAGER_SCALE
 
 NAMESPACE: Final = "operator-api"
@@ -75,7 +76,7 @@ def _rights() -> list[dict[str, Any]]:
     """The chart's own Role, bound to the chart's own account."""
     chosen = [f"--show-only=templates/{name}.yaml" for name in ("rbac/operator", "operator/serviceaccount")]
     values = f"--set=operator.watchNamespaces={{{NAMESPACE}}},prometheus.url=http://unused"
-    rendered = kube.run("helm", "template", "warmfront", str(CHARTS / "warmfront"), f"--namespace={NAMESPACE}", values, *chosen)
+    rendered = run("helm", "template", "warmfront", str(CHARTS / "warmfront"), f"--namespace={NAMESPACE}", values, *chosen)
     return [document for document in yaml.safe_load_all(rendered) if document]
 
 

@@ -6,10 +6,10 @@ from typing import Final
 
 import pytest
 
-from e2e.demo import kube, prometheus
 from e2e.load.player import Target, open_session, send_one
 from e2e.load.records import RequestRecord
 from e2e.load.schedule import PlannedRequest
+from e2e.support import kube, prometheus
 from e2e.vllm.service import MODEL, NAMESPACE, READY_SECONDS, SERVICE
 from warmfront_forecaster.adapters.prometheus_client import PrometheusEndpoint, connect
 

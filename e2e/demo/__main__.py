@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from e2e.demo.errors import DemoError
 from e2e.demo.results import finish
 from e2e.demo.scenario import recorded
 from e2e.demo.snapshot import Snapshot, heading, row
@@ -25,6 +24,7 @@ from e2e.localcluster.errors import LocalClusterError
 from e2e.localcluster.inside import existing_kubeconfig
 from e2e.localcluster.layout import cache, cluster_paths
 from e2e.localcluster.state import Phase
+from e2e.support.errors import SupportError
 
 WORKSPACE: Final = Path("build/demo")
 CLUSTER: Final = (sys.executable, "-m", "e2e.localcluster")
@@ -108,7 +108,7 @@ def _inside() -> int:
     try:
         shift = stage.prepare()
         evidence, snapshots = asyncio.run(stage.perform(shift))
-    except (DemoError, HistoryError) as error:
+    except (SupportError, HistoryError) as error:
         for line in explain_conditions(stage.watched):
             print(f"  {line}")
         print(f"FAILED: the demo cannot go on: {error}", flush=True)

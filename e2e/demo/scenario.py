@@ -8,6 +8,7 @@ from typing import Any, Final
 import yaml
 
 from e2e.history.openmetrics import MeanTokens, Service, Window
+from e2e.history.past import Past
 from e2e.history.trace import DAY_SECONDS, RateTrace, Step
 from e2e.load.schedule import PlayPlan, Spacing, TokenRange
 from warmfront_api.inferenceservice import InferenceService
@@ -63,16 +64,16 @@ class Scenario:
             target_utilization=said.target_utilization_percent / 100,
         )
 
-    def history_window(self, *, now: float) -> Window:
-        """The part that becomes history, moved so that it ends now (unix seconds)."""
-        start = self.trace.start_seconds
-        return Window(start_seconds=start, end_seconds=self.history_end_seconds, shift_seconds=now - self.history_end_seconds)
-
-    def history_service(self) -> Service:
-        """Whose history it is, with the target labels of a pod that no longer exists."""
-        name, namespace = self.service.name, self.service.namespace
+    def past(self, *, now: float) -> Past:
+        """The part that becomes history, moved so that it ends now (unix seconds), of a pod that no longer exists."""
+        end, name, namespace = self.history_end_seconds, self.service.name, self.service.namespace
         labels = {"job": "pods", "namespace": namespace, "pod": f"{name}-before", "instance": "history:9090"}
-        return Service(namespace=namespace, name=name, target_labels=labels)
+        return Past(
+            trace=self.trace,
+            window=Window(start_seconds=self.trace.start_seconds, end_seconds=end, shift_seconds=now - end),
+            service=Service(namespace=namespace, name=name, target_labels=labels),
+            tokens=self.tokens,
+        )
 
     def play(self, *, from_seconds: float) -> PlayPlan:
         """What is sent from a trace time on."""

@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from e2e.demo import kube, prometheus
-from e2e.demo.errors import DemoError
-from e2e.demo.install import install_warmfront
-from e2e.demo.readings import condition, forecast_trusted, pod_times
 from e2e.demo.scenario import Scenario
 from e2e.demo.snapshot import Snapshot
 from e2e.demo.verdict import CountSample, Evidence
-from e2e.demo.watch import Traffic, Watched, Watcher
+from e2e.demo.watch import Traffic, Watcher
 from e2e.load.log import result_log
 from e2e.load.player import Target, play
 from e2e.load.schedule import plan_requests
+from e2e.support import kube, prometheus
+from e2e.support.errors import SupportError
+from e2e.support.install import install_warmfront
+from e2e.support.readings import condition, forecast_trusted, pod_times
+from e2e.support.service import Watched
 
 READY_SECONDS: Final = 240.0
 TRUSTED_SECONDS: Final = 300.0
@@ -55,14 +56,15 @@ class Stage:
             install_warmfront(tick_seconds=self.tick_seconds)
         self._clear()
         with self.step("ten days of recorded traffic into a real Prometheus"):
-            shift = prometheus.start_with_history(self.scenario, self.workspace)
+            past = self.scenario.past(now=time.time())
+            prometheus.start_with(past, self.workspace)
         with self.step("kubectl apply of the InferenceService, until its first pod is warm"):
             kube.apply_objects(_namespace(self.watched.namespace))
             kube.apply_manifest(self.scenario.manifest)
             kube.wait_for("the service is Ready", self._is("Ready"), seconds=READY_SECONDS)
         with self.step("until the forecast is trusted"):
             kube.wait_for("the forecast is Trusted", self._trusted, seconds=TRUSTED_SECONDS)
-        return shift
+        return past.window.shift_seconds
 
     def _clear(self) -> None:
         """Remove the service of an earlier run with all it left: its decisions and its warm pods would pass for new ones.
@@ -129,7 +131,7 @@ def explain_conditions(watched: Watched) -> Iterator[str]:
     """Yield the conditions of a service in words, to say why the demo cannot go on; none where it cannot be read."""
     try:
         resource = watched.resource()
-    except DemoError:
+    except SupportError:
         return
     for found in resource.get("status", {}).get("conditions", []):
         yield f"{found['type']}={found['status']} {found['reason']}: {found.get('message', '')}"

@@ -5,20 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from e2e.load.records import LoadSummary, RequestRecord, error_counts, summarize
-
-
-@dataclass(frozen=True, kw_only=True)
-class PodTimes:
-    """When a pod was made and when it turned warm (unix seconds). `warm_at` None: not within the demo."""
-
-    name: str
-    created_at: float
-    warm_at: float | None
-
-    @property
-    def start_up_seconds(self) -> float | None:
-        """From its making to warm."""
-        return None if self.warm_at is None else self.warm_at - self.created_at
+from e2e.support.readings import PodTimes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,16 +4,17 @@ vLLM as an image is over six gigabytes; its virtual environment and the model ar
 simulator's image, which has the same Python and nothing else that matters here.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from e2e.demo import kube, prometheus
-from e2e.demo.install import install_warmfront
-from e2e.demo.readings import condition
 from e2e.demo.rehearsal import TICK_SECONDS, rehearsal
-from e2e.demo.watch import Watched
+from e2e.support import kube, prometheus
+from e2e.support.install import install_warmfront
+from e2e.support.readings import condition
+from e2e.support.service import Watched
 from e2e.vllm.environment import default_environment
 from e2e.vllm.launch import VARIABLES
 from e2e.vllm.passage import passage
@@ -45,8 +46,8 @@ def running(folder: Path) -> Iterator[Watched]:
         NotSetUpError: real vLLM is not there; `python -m e2e.vllm setup` makes it.
     """
     install_warmfront(tick_seconds=TICK_SECONDS)
-    past = rehearsal(name=SERVICE.name, namespace=NAMESPACE, seconds_to_jump=3 * 3600.0, played_seconds=0.0)
-    prometheus.start_with_history(past, folder)
+    before = rehearsal(name=SERVICE.name, namespace=NAMESPACE, seconds_to_jump=3 * 3600.0, played_seconds=0.0)
+    prometheus.start_with(before.past(now=time.time()), folder)
     kube.apply_objects({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     try:
         kube.apply_manifest(_manifest())

@@ -140,7 +140,7 @@ CASES: dict[str, tuple[Values, Look, Any]] = {
     **simple("forecaster.workers", 3, env("forecaster", "WORKERS"), "3"),
     **simple("forecaster.logLevel", "DEBUG", env("forecaster", "LOG_LEVEL"), "DEBUG"),
     **simple("forecaster.logFormat", "text", env("forecaster", "LOG_FORMAT"), "text"),
-    **simple("gateway.image.repository", "mirror/g", env("operator", "GATEWAY_IMAGE"), "mirror/g:0.1.0"),
+    **simple("gateway.image.repository", "mirror:5000/g", env("operator", "GATEWAY_IMAGE"), "mirror:5000/g:0.1.0"),
     **simple("gateway.image.tag", "v9", env("operator", "GATEWAY_IMAGE"), "warmfront/gateway:v9"),
     **simple("gateway.image.digest", DIGEST, env("operator", "GATEWAY_IMAGE"), f"warmfront/gateway@{DIGEST}"),
     **simple("gateway.image.pullPolicy", "Never", env("operator", "GATEWAY_IMAGE_PULL_POLICY"), "Never"),

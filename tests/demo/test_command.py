@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from e2e.demo import __main__ as command
-from e2e.demo import kube
 from e2e.demo.rehearsal import rehearsal
 from e2e.demo.stage import Stage
-from e2e.demo.watch import Watched
 from e2e.load.__main__ import summary_line
 from e2e.load.records import LoadSummary
+from e2e.support import kube
+from e2e.support.service import Watched
 
 RUNS_LEFT = "The cluster is left running"
 

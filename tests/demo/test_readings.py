@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from e2e.demo.readings import condition, forecast_trusted, new_decisions, operator_numbers, pod_times, starting_count, warm_count
+from e2e.support.readings import (
+    condition,
+    forecast_trusted,
+    new_decisions,
+    operator_numbers,
+    pod_times,
+    starting_count,
+    warm_count,
+)
 
 METRICS = """\
 # TYPE warmfront_demand_replicas gauge

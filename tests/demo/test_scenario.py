@@ -40,7 +40,7 @@ def test_the_mean_of_what_is_played_is_the_mean_that_history_holds(scenario: Sce
 
 
 def test_history_ends_now_and_keeps_the_time_of_day_apart_by_whole_days(scenario: Scenario) -> None:
-    window = scenario.history_window(now=1_800_000_000.0)
+    window = scenario.past(now=1_800_000_000.0).window
     times = list(window.sample_times())
     assert times[-1] + window.shift_seconds == 1_800_000_000
     yesterdays_jump = 9 * DAY + 36_600 + window.shift_seconds

@@ -9,8 +9,9 @@ from e2e.demo.results import finish
 from e2e.demo.scenario import recorded
 from e2e.demo.snapshot import Snapshot, heading, row
 from e2e.demo.timeline import draw
-from e2e.demo.verdict import CountSample, Evidence, PodTimes, Verdict, judge
+from e2e.demo.verdict import CountSample, Evidence, Verdict, judge
 from e2e.load.records import RequestRecord
+from e2e.support.readings import PodTimes
 
 JUMP = 1_000_000.0
 

@@ -1,38 +1,20 @@
-"""The demo's edge to the cluster: kubectl and helm as a user would call them, both on PATH inside the cluster's network."""
+"""The cluster as a user works on it: kubectl and Helm."""
 
 import json
-import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from e2e.demo.errors import CommandError, GaveUpError
+from e2e.support.errors import CommandError, GaveUpError
+from e2e.support.programs import run
 
-COMMAND_TIMEOUT_SECONDS = 180.0
-POLL_SECONDS = 1.0
+POLL_SECONDS: Final = 1.0
 T = TypeVar("T")
 
 
-def run(*command: str, stdin: str | None = None) -> str:
-    """Run a command to its end and return its output.
-
-    Raises:
-        CommandError: It is missing, takes longer than three minutes, or fails; the message holds what it said.
-    """
-    try:
-        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=COMMAND_TIMEOUT_SECONDS)
-    except FileNotFoundError as error:
-        raise CommandError(f"{command[0]} is not on PATH: run the demo by `make demo`") from error
-    except subprocess.TimeoutExpired as error:
-        raise CommandError(f"`{' '.join(command)}` did not end within {COMMAND_TIMEOUT_SECONDS:.0f} s") from error
-    if done.returncode != 0:
-        raise CommandError(f"`{' '.join(command)}` failed: {done.stderr.strip() or done.stdout.strip()}")
-    return done.stdout
-
-
 def kubectl(*arguments: str, stdin: str | None = None) -> str:
-    """Run kubectl."""
+    """Run kubectl, which must succeed; returns what it printed."""
     return run("kubectl", *arguments, stdin=stdin)
 
 

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from e2e.demo import kube, prometheus
-from e2e.demo.scenario import HERE
+from e2e.localcluster.layout import REPOSITORY
+from e2e.support import kube, prometheus
 
 NAMESPACE: Final = "warmfront-system"
 RELEASE: Final = "warmfront"
-CHARTS: Final = HERE.parents[1] / "charts"
+CHARTS: Final = REPOSITORY / "charts"
 
 
 def install_warmfront(*, tick_seconds: int) -> None:

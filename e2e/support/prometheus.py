@@ -2,43 +2,35 @@
 
 import base64
 import tarfile
-import time
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Final
 
-from e2e.demo import kube
-from e2e.demo.scenario import HERE, Scenario
 from e2e.history.backfill import make_blocks
-from e2e.history.openmetrics import render
+from e2e.history.past import Past
+from e2e.support import kube
 
 NAMESPACE: Final = "monitoring"
 NAME: Final = "prometheus"
 URL: Final = f"http://{NAME}.{NAMESPACE}.svc:9090"
-MANIFEST: Final = HERE / "manifests" / "prometheus.yaml"
-DISCOVERY: Final = HERE / "manifests" / "discovery.py"
+MANIFESTS: Final = Path(__file__).with_name("manifests")
+DISCOVERY: Final = MANIFESTS / "discovery.py"
 
 
-def start_with_history(scenario: Scenario, workspace: Path) -> float:
-    """Make the scenario's past end now, start a Prometheus that holds it, and return the shift.
+def start_with(past: Past, workspace: Path) -> None:
+    """Start a Prometheus that holds this past; `workspace` is for its blocks.
 
     The past travels as a ConfigMap (ten days are 0.4 MB), so that any cluster takes it: no shared folder is needed.
     Whatever Prometheus was there before is replaced, since a past belongs to one moment.
-
-    Returns:
-        Seconds to add to trace times to get unix seconds.
     """
-    window = scenario.history_window(now=time.time())
-    lines = render(scenario.trace, window, scenario.history_service(), scenario.tokens)
-    blocks = make_blocks(lines, workspace / "history")
-    past = {"binaryData": {"blocks.tar.gz": base64.b64encode(_packed(blocks)).decode()}}
+    blocks = make_blocks(past.lines(), workspace / "history")
+    memory = {"binaryData": {"blocks.tar.gz": base64.b64encode(_packed(blocks)).decode()}}
     script = {"data": {DISCOVERY.name: DISCOVERY.read_text(encoding="utf-8")}}
-    kube.apply_objects(_namespace(), _config_map("prometheus-history", past), _config_map("prometheus-discovery", script))
+    kube.apply_objects(_namespace(), _config_map("prometheus-history", memory), _config_map("prometheus-discovery", script))
     kube.kubectl("delete", "deployment", NAME, f"--namespace={NAMESPACE}", "--ignore-not-found", "--cascade=foreground")
-    kube.apply_file(MANIFEST)
+    kube.apply_file(MANIFESTS / "prometheus.yaml")
     kube.rolled_out(NAMESPACE, NAME)
-    return window.shift_seconds
 
 
 def _packed(blocks: Path) -> bytes:

@@ -8,9 +8,21 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from e2e.demo.verdict import PodTimes
-
 Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodTimes:
+    """When a pod was made and when it turned warm (unix seconds). `warm_at` None: not within the demo."""
+
+    name: str
+    created_at: float
+    warm_at: float | None
+
+    @property
+    def start_up_seconds(self) -> float | None:
+        """From its making to warm."""
+        return None if self.warm_at is None else self.warm_at - self.created_at
 
 
 @dataclass(frozen=True, kw_only=True)
