@@ -6,12 +6,12 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from types import FrameType
-from typing import NoReturn
+from typing import Final, NoReturn
 
 import uvicorn
 from pydantic import ValidationError
 
-from warmfront_forecaster import logs
+from warmfront_api import logs
 from warmfront_forecaster.adapters.prometheus_client import connect
 from warmfront_forecaster.adapters.prometheus_source import PrometheusSource
 from warmfront_forecaster.app import make_app
@@ -20,6 +20,8 @@ from warmfront_forecaster.settings import ENV_PREFIX, Settings
 from warmfront_forecaster.workers import Workers
 
 GRACE_SECONDS = 5  # for answers under way; they take milliseconds
+
+QUIET: Final = {"urllib3.connectionpool": "ERROR"}  # its retries; what fails is said by us, once
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValidationError as error:
         print(_settings_message(error), file=sys.stderr)
         return 2
-    logs.configure(settings.log_level, settings.log_format)
+    logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
     serve(settings)
     return 0
 

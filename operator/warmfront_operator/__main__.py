@@ -12,9 +12,9 @@ from typing import Any, Final
 import kopf
 from pydantic import ValidationError
 
-from warmfront_api import names
+from warmfront_api import logs, names
 from warmfront_forecaster.adapters.prometheus_client import PrometheusEndpoint, connect
-from warmfront_operator import handlers, health, logs
+from warmfront_operator import handlers, health
 from warmfront_operator.domain.template import GatewayImage
 from warmfront_operator.errors import KubeError, OperatorError
 from warmfront_operator.handlers import Wiring
@@ -34,6 +34,8 @@ LOG = logging.getLogger("warmfront_operator")
 
 # For peering, which is off. kopf's own guess asks for the name of the user, and an image has none for 65532.
 IDENTITY: Final[Any] = "warmfront-operator"
+# kopf tells each step of its own at INFO, and the clients each request.
+CHATTY: Final = ("kopf", "httpx", "httpcore", "urllib3", "asyncio")
 API_RETRY_SECONDS: Final = 2.0
 LAST_PASS_SECONDS: Final = 15.0  # of the pod's grace period, for the pass that runs
 
@@ -49,7 +51,8 @@ def main(argv: Sequence[str]) -> int:
     except ValidationError as error:
         print(_settings_message(error), file=sys.stderr)
         return 2
-    logs.configure(settings.log_level, settings.log_format)
+    quiet = {} if settings.log_level == "DEBUG" else dict.fromkeys(CHATTY, "WARNING")
+    logs.configure(settings.log_level, settings.log_format, quiet=quiet)
     try:
         asyncio.run(run(settings))
     except OperatorError as error:

@@ -1,8 +1,5 @@
 """The HTTP API and the settings."""
 
-import json
-import logging
-
 import httpx
 import pytest
 from fastapi import FastAPI
@@ -15,7 +12,6 @@ from warmfront_forecaster.contract import FORECASTS_PATH, ForecastsResponse
 from warmfront_forecaster.domain.demand import Traffic, blank
 from warmfront_forecaster.domain.evaluation import Evaluation
 from warmfront_forecaster.fitting import FitJob
-from warmfront_forecaster.logs import JsonFormatter
 from warmfront_forecaster.settings import Settings
 
 NOW = 1_800_000_000.0
@@ -147,12 +143,3 @@ def test_a_wrong_word_is_answered_in_one_line_with_those_allowed(
 def test_a_level_may_be_written_small(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("WARMFRONT_FORECASTER_LOG_LEVEL", "debug")
     assert Settings().log_level == "DEBUG"
-
-
-def test_a_log_line_is_one_json_object_with_its_traceback():
-    error = ValueError("two\nlines")
-    record = logging.LogRecord("warmfront", logging.ERROR, __file__, 1, "no %s", ("forecast",), (ValueError, error, None))
-    (line,) = JsonFormatter().format(record).splitlines()
-    said = json.loads(line)
-    assert (said["level"], said["logger"], said["message"]) == ("ERROR", "warmfront", "no forecast")
-    assert "ValueError: two" in said["exception"]

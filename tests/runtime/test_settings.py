@@ -1,7 +1,6 @@
 """What the process is told, and what it says when that is wrong."""
 
 import json
-import logging
 import socket
 from pathlib import Path
 
@@ -10,7 +9,6 @@ import pytest
 from warmfront_api.gateway_config import GatewayConfig
 from warmfront_runtime.errors import ConfigError
 from warmfront_runtime.gateway.__main__ import main
-from warmfront_runtime.logs import JsonFormatter
 from warmfront_runtime.settings import load_config, load_settings
 
 CONFIG = GatewayConfig(service="chat", namespace="ml", model_name="tiny")
@@ -65,9 +63,3 @@ def test_a_port_that_is_taken_stops_the_process_with_words(monkeypatch: pytest.M
         monkeypatch.setenv("WARMFRONT_GATEWAY_METRICS_PORT", str(taken.getsockname()[1]))
         assert main([]) == 2
     assert "cannot listen" in capsys.readouterr().err
-
-
-def test_a_log_line_is_one_json_object():
-    record = logging.LogRecord("a.b", logging.WARNING, __file__, 1, "line %d\nof two", (1,), None)
-    entry = json.loads(JsonFormatter().format(record))
-    assert (entry["level"], entry["logger"], entry["message"]) == ("WARNING", "a.b", "line 1\nof two")

@@ -4,13 +4,17 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 import uvloop
 
+from warmfront_api import logs
 from warmfront_runtime.errors import ConfigError
 from warmfront_runtime.gateway.serve import serve
-from warmfront_runtime.logs import set_up_logging
 from warmfront_runtime.settings import ENV_PREFIX, load_config, load_settings
+
+# Broken HTTP from outside is answered 400 and would fill the log with tracebacks; our own failures are logged by us.
+QUIET: Final = {"aiohttp.server": "CRITICAL"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -22,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         settings = load_settings()
         config = load_config(settings.config)
-        set_up_logging(level=settings.log_level, style=settings.log_format)
+        logs.configure(settings.log_level, settings.log_format, quiet=QUIET)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(serve(settings, config))
     except ConfigError as error:
