@@ -51,8 +51,8 @@ class Buildah:
         if len(self.run("images", "--quiet", "--filter", "dangling=true").split()) > _CACHED_LAYERS:
             self.run("rmi", "--prune")
 
-    def build(self, tag: str, dockerfile: str, arguments: Mapping[str, str]) -> None:
-        """Build a Dockerfile of the repository, whose root is the context."""
+    def build(self, tag: str, dockerfile: str, arguments: Mapping[str, str], target: str | None) -> None:
+        """Build a target of a Dockerfile of the repository, whose root is the context; None is the last stage."""
         self.where.pip.mkdir(parents=True, exist_ok=True)
         settings = pip_config()
         with tempfile.NamedTemporaryFile("w", suffix=".conf", encoding="utf-8") as secret:
@@ -62,6 +62,7 @@ class Buildah:
             words += [f"--volume={path}:{path}:ro" for path in settings.mounts]
             words += [f"--volume={self.where.pip}:/root/.cache/pip"]
             words += [word for name, value in arguments.items() for word in ("--build-arg", f"{name}={value}")]
+            words += [f"--target={target}"] if target else []
             self.run(*words, "--tag", tag, "--file", str(REPOSITORY / dockerfile), str(REPOSITORY))
 
     def save(self, tag: str, file: Path) -> None:

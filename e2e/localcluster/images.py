@@ -8,6 +8,7 @@ from e2e.localcluster.base_image import BASE, base_key, ensure_base
 from e2e.localcluster.buildah import Buildah
 from e2e.localcluster.console import step
 from e2e.localcluster.digests import digest
+from e2e.localcluster.dockerfile import Recipe, recipe
 from e2e.localcluster.errors import LocalClusterError
 from e2e.localcluster.layout import REPOSITORY, Cache
 from e2e.localcluster.locks import locked
@@ -16,40 +17,39 @@ from e2e.localcluster.nodes import PAUSE_IMAGE, Archive
 # Longer than any command takes from learning where the archives are to having imported them.
 _IN_USE_SECONDS = 1800.0
 _ATTEMPTS = 3
-_PROJECT = ("pyproject.toml", "README.md", "LICENSE", "crds/warmfront_api")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """An image: how pods name it, its Dockerfile, and every file of the repository that goes into it."""
+    """An image: how pods name it, and which target of which Dockerfile it is (None: the last stage)."""
 
     name: str
     reference: str
     dockerfile: str
-    sources: tuple[str, ...]
+    target: str | None = None
+
+    def recipe(self) -> Recipe:
+        """What it is made of."""
+        return recipe((REPOSITORY / self.dockerfile).read_text(), self.target)
 
     def key(self) -> str:
         """Changes with anything that decides the image's content."""
-        return digest(REPOSITORY, [self.dockerfile, *self.sources], [base_key(), self.reference])
+        made = self.recipe()
+        return digest(REPOSITORY, made.sources, [*made.instructions, base_key(), self.reference])
 
 
-def component(name: str, dockerfile: str, requirements: str, *packages: str) -> Image:
+def component(name: str) -> Image:
     """An image of the project's own code."""
-    sources = (*_PROJECT, f"requirements/{requirements}.txt", *packages)
-    return Image(name=name, reference=f"localhost/warmfront/{name}:dev", dockerfile=dockerfile, sources=sources)
+    return Image(name=name, reference=f"localhost/warmfront/{name}:dev", dockerfile="Dockerfile", target=name)
 
 
 IMAGES = (
-    Image(name="pause", reference=PAUSE_IMAGE, dockerfile="e2e/localcluster/images/pause/Dockerfile", sources=()),
-    component("operator", "operator/Dockerfile", "operator", "operator/warmfront_operator", "forecaster/warmfront_forecaster"),
-    component("forecaster", "forecaster/Dockerfile", "forecaster", "forecaster/warmfront_forecaster"),
-    component("gateway", "runtime/Dockerfile", "runtime", "runtime/warmfront_runtime"),
-    component("enginesim", "e2e/enginesim/Dockerfile", "runtime", "forecaster/warmfront_forecaster", "e2e/enginesim"),
+    Image(name="pause", reference=PAUSE_IMAGE, dockerfile="e2e/localcluster/images/pause/Dockerfile"),
+    *map(component, ("operator", "forecaster", "gateway", "enginesim")),
     Image(
         name="prometheus",
         reference="localhost/warmfront/prometheus:dev",
         dockerfile="e2e/localcluster/images/prometheus/Dockerfile",
-        sources=(),
     ),
 )
 
@@ -91,7 +91,7 @@ def build(where: Cache, buildah: Buildah, image: Image) -> Archive:
         archive = archive_of(where, image)
         if not archive.file.exists():
             with step(f"built image {image.name}"):
-                buildah.build(image.reference, image.dockerfile, {"BASE": BASE})
+                buildah.build(image.reference, image.dockerfile, {"BASE": BASE}, image.target)
                 if image.key() != archive.key:
                     continue
                 buildah.save(image.reference, archive.file)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -29,7 +28,6 @@ from e2e.localcluster.__main__ import main, parse
 from e2e.localcluster.commands import run, without_proxies
 from e2e.localcluster.digests import digest
 from e2e.localcluster.errors import CommandFailedError, LocalClusterError, UnsupportedMachineError
-from e2e.localcluster.images import IMAGES, chosen
 from e2e.localcluster.inside import existing_kubeconfig
 from e2e.localcluster.layout import REPOSITORY, ClusterPaths, cache, cluster_paths
 from e2e.localcluster.nodes import Archive
@@ -258,25 +256,6 @@ def test_a_killed_installation_does_not_hold_services_back_for_ever(policy: Path
 
 
 # --- images ------------------------------------------------------------------------------------------------------
-
-
-def test_every_image_is_built_from_files_that_are_there() -> None:
-    for image in IMAGES:
-        missing = [source for source in (image.dockerfile, *image.sources) if not (REPOSITORY / source).exists()]
-        assert missing == [], image.name
-
-
-def test_every_file_that_a_dockerfile_copies_is_part_of_its_key() -> None:
-    for image in IMAGES:
-        copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (REPOSITORY / image.dockerfile).read_text(), flags=re.MULTILINE)
-        for source in " ".join(copied).split():
-            assert any(Path(source).is_relative_to(known) for known in image.sources), f"{image.name}: {source}"
-
-
-def test_the_pause_image_comes_with_any_choice_of_images() -> None:
-    assert [image.name for image in chosen(["gateway", "pause"])] == ["pause", "gateway"]
-    with pytest.raises(LocalClusterError, match="operator"):
-        chosen(["operato"])
 
 
 def test_the_base_image_comes_from_the_machines_own_mirror() -> None:

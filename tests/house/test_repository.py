@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LONGEST_FILE_LINES = 500
-EXTRAS = ("operator", "forecaster", "runtime", "dev", "bootstrap")
+LOCKS = ("operator", "forecaster", "runtime", "dev", "bootstrap", "build")
 
 
 def tracked(*patterns: str) -> list[Path]:
@@ -33,9 +33,9 @@ def test_no_source_file_is_longer_than_500_lines() -> None:
     assert long == {}
 
 
-@pytest.mark.parametrize("extra", EXTRAS)
-def test_a_lock_file_is_hashed_and_holds_no_download_address(extra: str) -> None:
-    text = (ROOT / "requirements" / f"{extra}.txt").read_text()
+@pytest.mark.parametrize("name", LOCKS)
+def test_a_lock_file_is_hashed_and_holds_no_download_address(name: str) -> None:
+    text = (ROOT / "requirements" / f"{name}.txt").read_text()
     pinned = re.findall(r"^[A-Za-z0-9._-]+==\S+", text, flags=re.MULTILINE)
     assert pinned
     assert "://" not in text
@@ -43,9 +43,10 @@ def test_a_lock_file_is_hashed_and_holds_no_download_address(extra: str) -> None
     assert text.count("--hash=sha256:") >= len(pinned)
 
 
-def test_every_extra_of_the_project_has_a_lock_file() -> None:
+def test_every_extra_of_the_project_has_a_lock_file_and_so_has_what_builds_it() -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert {path.stem for path in (ROOT / "requirements").glob("*.txt")} == (set(extras) - {"all"}) | {"bootstrap"}
+    assert {path.stem for path in (ROOT / "requirements").glob("*.txt")} == (set(extras) - {"all"}) | {"bootstrap", "build"}
+    assert set(LOCKS) == {path.stem for path in (ROOT / "requirements").glob("*.txt")}
 
 
 def test_every_make_target_that_the_documentation_names_exists() -> None:
