@@ -9,6 +9,7 @@ import pytest
 
 from e2e.localcluster.inside import existing_kubeconfig
 from e2e.localcluster.namespaces import call_in_network
+from e2e.localcluster.sweep import cgroup_folders
 from e2e.support import machine
 from e2e.support.clusters import NamedCluster
 
@@ -123,10 +124,19 @@ def test_a_pod_finds_the_api_by_name_and_is_known_by_its_service_account(spare: 
 
 
 SERVE = "import http.server; http.server.test(http.server.SimpleHTTPRequestHandler, port=8000, bind='0.0.0.0')"
+# A pod is ready a moment before each node's kube-proxy has heard of it, and until then its service refuses.
 ASK_BOTH = """
-import urllib.request
-for name in ("served-0", "served-1"):
-    print(urllib.request.urlopen(f"http://{name}.default.svc.cluster.local", timeout=10).status)
+import time, urllib.error, urllib.request
+deadline = time.monotonic() + 30
+def ask(name):
+    while True:
+        try:
+            return urllib.request.urlopen(f"http://{name}.default.svc.cluster.local", timeout=10).status
+        except urllib.error.URLError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+print(ask("served-0"), ask("served-1"))
 """
 
 
@@ -180,11 +190,16 @@ def test_up_recovers_from_an_up_that_was_killed(untouched: dict[str, object], re
 
 def test_down_removes_a_cluster_whose_records_are_lost(untouched: dict[str, object]) -> None:
     SPARE.run("up", IMAGES)
+    SPARE.apply(pod("left-running", ["sleep", "600"]))
+    SPARE.wait("a running pod", lambda: phase(SPARE, "left-running") == "Running")
+    cgroups = cgroup_folders(SPARE.paths)
+    assert cgroups
     for record in SPARE.paths.processes.glob("*.json"):
         record.unlink()
     SPARE.paths.state_file.unlink()
     SPARE.run("down")
-    assert machine.traces("spare") == {"mounts": [], "cgroups": [], "folders": [], "processes": []}
+    assert machine.traces("spare") == {"mounts": [], "folders": [], "processes": []}
+    assert [cgroup for cgroup in cgroups if cgroup.exists()] == []
     assert machine.network() == untouched
     assert SPARE.attempt("status").stdout == "cluster spare: absent\n"
 

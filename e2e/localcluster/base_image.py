@@ -77,7 +77,10 @@ def ensure_base(where: Cache, buildah: Buildah) -> None:
     """
     if buildah.key_of(BASE) == base_key():
         return
-    with step("built the base image", announce="about a minute, once"), tempfile.TemporaryDirectory(dir=where.root) as folder:
+    with (
+        step("built the base image", announce="building the base image: about a minute, once"),
+        tempfile.TemporaryDirectory(dir=where.root) as folder,
+    ):
         tree = Path(folder) / "tree"
         run(["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(tree), machine_mirror()])
         trim(tree)

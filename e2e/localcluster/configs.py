@@ -99,7 +99,7 @@ def pod_network(*, node: int, addresses: Path) -> str:
     return json.dumps({"cniVersion": "0.4.0", "name": f"warmfront-{node}", "plugins": [link, portmap]}, indent=2)
 
 
-def kubelet(*, node: int, data: Path, socket: Path, authority: Path, cgroup: str) -> str:
+def kubelet(*, node: int, data: Path, socket: Path, authority: Path) -> str:
     """The kubelet of one node.
 
     The cgroup settings let it run on cgroup v1 and v2 alike and beside other users of the machine; `syncFrequency` makes
@@ -112,7 +112,6 @@ def kubelet(*, node: int, data: Path, socket: Path, authority: Path, cgroup: str
         "healthzPort": kubelet_health_port(node),
         "failCgroupV1": False,
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": f"/{cgroup}",
         "cgroupsPerQOS": False,
         "enforceNodeAllocatable": [],
         "failSwapOn": False,

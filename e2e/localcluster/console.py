@@ -17,9 +17,9 @@ def say(text: str) -> None:
 
 @contextmanager
 def step(what: str, *, announce: str | None = None) -> Iterator[None]:
-    """Time a step and print it when it ends; `announce` is printed at its start, for steps one waits for."""
+    """Time a step and print it when it ends; `announce` is said at its start, for steps that one waits for."""
     if announce:
-        say(f"{what}: {announce}")
+        say(announce)
     begin = time.monotonic()
     try:
         yield

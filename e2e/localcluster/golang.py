@@ -132,7 +132,7 @@ def ensure_program(where: Cache, program: Program) -> Path:
         if not target.exists():
             where.binaries.mkdir(parents=True, exist_ok=True)
             draft = target.with_name(f".{target.name}.draft")
-            with step(f"built {program.name}", announce=program.takes):
+            with step(f"built {program.name}", announce=f"building {program.name}: {program.takes}"):
                 compile_program(program, toolchain(where), draft, build_environment(where))
             draft.replace(target)
     for old in where.binaries.glob(f"{program.name}-*"):

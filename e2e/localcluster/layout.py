@@ -13,7 +13,7 @@ HERE = Path(__file__).resolve().parent
 RUN_ROOT = Path("/run/warmfront")
 DEFAULT_NAME = "warmfront"
 
-# Name of a folder, a network namespace and a cgroup at once.
+# Name of a folder and of a network namespace at once.
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 
 
@@ -88,11 +88,6 @@ class ClusterPaths:
         return Path("/run/netns") / self.network_namespace
 
     @property
-    def cgroup(self) -> str:
-        """The cgroup below which every container of the cluster runs, in each hierarchy."""
-        return f"warmfront-{self.name}"
-
-    @property
     def state_file(self) -> Path:
         """See `state.py`."""
         return self.data / "state.json"
@@ -145,7 +140,7 @@ def cluster_paths(where: Cache, environment: Mapping[str, str] = os.environ) -> 
     """The folders of the cluster that `WARMFRONT_CLUSTER` names.
 
     Raises:
-        LocalClusterError: the name cannot be the name of a folder and a cgroup.
+        LocalClusterError: the name cannot be the name of a folder and a network namespace.
     """
     name = environment.get("WARMFRONT_CLUSTER") or DEFAULT_NAME
     if not _NAME.fullmatch(name):

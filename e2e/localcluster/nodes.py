@@ -38,9 +38,7 @@ def write_configs(paths: ClusterPaths, index: int) -> None:
             data=node / "containerd", run=paths.node_run(index) / "state", socket=socket, network=network, pause_image=PAUSE_IMAGE
         )
     )
-    settings = configs.kubelet(
-        node=index, data=node, socket=socket, authority=paths.pki / "ca.crt", cgroup=f"{paths.cgroup}/node-{index}"
-    )
+    settings = configs.kubelet(node=index, data=node, socket=socket, authority=paths.pki / "ca.crt")
     (node / "kubelet.json").write_text(settings)
 
 

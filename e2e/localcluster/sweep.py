@@ -12,6 +12,8 @@ from e2e.localcluster.layout import RUN_ROOT, ClusterPaths
 from e2e.localcluster.processes import alive, all_pids, ancestry, gone, marked, recorded, send
 
 _KILL_SECONDS = 20.0
+_CGROUP_SECONDS = 5.0
+_CONTAINERS = "k8s.io"
 CGROUPS = Path("/sys/fs/cgroup")
 # Fixed paths of the kubelet and containerd. The cluster mounts its own folders there, in its own mount namespace only; where
 # the machine has none, an empty one is made as the place to mount on, and noted to be removed with the last cluster.
@@ -40,16 +42,21 @@ def remove_fixed_folders() -> None:
     shutil.rmtree(RUN_ROOT, ignore_errors=True)
 
 
-def cgroup_folders(name: str) -> list[Path]:
-    """The cluster's cgroup in every hierarchy: the unified one's root, or one below each controller's (version 1)."""
-    candidates = [CGROUPS / name, *(hierarchy / name for hierarchy in CGROUPS.iterdir() if hierarchy.is_dir())]
-    return [folder for folder in candidates if folder.is_dir()]
+def cgroup_folders(paths: ClusterPaths, root: Path = CGROUPS) -> list[Path]:
+    """The cgroups of the containers that the nodes' containerd still knows, in every hierarchy.
+
+    They lie in the folder that containerd gives to containers of the namespace `k8s.io`, beside those of any other containerd.
+    """
+    tasks = paths.run.glob(f"node-*/state/io.containerd.runtime.v2.task/{_CONTAINERS}/*")
+    names = [f"{_CONTAINERS}/{task.name}" for task in tasks]
+    hierarchies = [root, *(folder for folder in root.iterdir() if folder.is_dir())]
+    return [hierarchy / name for hierarchy in hierarchies for name in names if (hierarchy / name).is_dir()]
 
 
-def cgroup_pids(name: str) -> set[int]:
+def cgroup_pids(paths: ClusterPaths) -> set[int]:
     """The processes of every container of the cluster."""
     found: set[int] = set()
-    for folder in cgroup_folders(name):
+    for folder in cgroup_folders(paths):
         for file in folder.rglob("cgroup.procs"):
             with contextlib.suppress(OSError):
                 found.update(map(int, file.read_text().split()))
@@ -90,7 +97,7 @@ def container_pids(data: Path) -> set[int]:
 def processes_of(paths: ClusterPaths) -> set[int]:
     """Everything that belongs to the cluster, by each of the five traces that it leaves; never this command itself."""
     known = {process.pid for process in recorded(paths.processes).values() if alive(process)}
-    found = known | marked(paths.name) | cgroup_pids(paths.cgroup) | container_pids(paths.data)
+    found = known | marked(paths.name) | cgroup_pids(paths) | container_pids(paths.data)
     if paths.network_namespace_file.is_mount():
         found |= network_pids(paths.network_namespace_file)
     return found - ancestry()
@@ -137,18 +144,21 @@ def remove_network(paths: ClusterPaths) -> None:
         paths.network_namespace_file.unlink(missing_ok=True)
 
 
-def remove_cgroups(paths: ClusterPaths) -> None:
-    """Innermost first; the kernel frees a cgroup a moment after its last process."""
-    deadline = time.monotonic() + 5.0
-    while folders := cgroup_folders(paths.cgroup):
-        for folder in folders:
-            for inner in sorted((child for child in folder.rglob("*") if child.is_dir()), reverse=True):
-                with contextlib.suppress(OSError):
-                    inner.rmdir()
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+def remove_cgroups(paths: ClusterPaths, root: Path = CGROUPS) -> None:
+    """Innermost first; the kernel frees a cgroup a moment after its last process. containerd's own folder goes with its last.
+
+    Raises:
+        ClusterBrokenError: one does not go.
+    """
+    deadline = time.monotonic() + _CGROUP_SECONDS
+    while folders := cgroup_folders(paths, root):
         if time.monotonic() > deadline:
             raise ClusterBrokenError(f"These cgroups cannot be removed: {', '.join(map(str, folders))}")
+        for folder in folders:
+            inner = [child for child in folder.rglob("*") if child.is_dir()]
+            for child in (*sorted(inner, reverse=True), folder, folder.parent):
+                with contextlib.suppress(OSError):
+                    child.rmdir()
         time.sleep(0.02)
 
 

@@ -52,11 +52,10 @@ def network() -> dict[str, object]:
 
 
 def traces(name: str) -> dict[str, list[str]]:
-    """Mounts, cgroups, folders and processes on the machine that carry a cluster's name."""
+    """Mounts, folders and processes on the machine that carry a cluster's name."""
     mounts = [line for line in outside("cat", "/proc/self/mounts").splitlines() if f"/{name}/" in line]
-    cgroups = [str(path) for path in Path("/sys/fs/cgroup").rglob(f"warmfront-{name}")]
     folders = [str(path) for path in (Path("/run/warmfront") / name, Path("/run/netns") / f"warmfront-{name}") if path.exists()]
-    return {"mounts": mounts, "cgroups": cgroups, "folders": folders, "processes": command_lines(name)}
+    return {"mounts": mounts, "folders": folders, "processes": command_lines(name)}
 
 
 def command_lines(name: str) -> list[str]:

@@ -99,7 +99,7 @@ def test_the_cluster_is_called_warmfront_and_its_namespace_too_where_nothing_is_
 
 def test_clusters_of_other_names_share_nothing() -> None:
     one, two = (cluster_paths(cache({}), {"WARMFRONT_CLUSTER": name}) for name in ("one", "two"))
-    for attribute in ("data", "run", "network_namespace", "cgroup"):
+    for attribute in ("data", "run", "network_namespace"):
         assert getattr(one, attribute) != getattr(two, attribute)
 
 
@@ -315,14 +315,13 @@ def test_a_node_is_known_as_a_node() -> None:
 
 
 def kubelet_settings(index: int) -> dict:
-    text = configs.kubelet(node=index, data=Path("/d"), socket=Path("/s"), authority=Path("/ca"), cgroup=f"c/node-{index}")
+    text = configs.kubelet(node=index, data=Path("/d"), socket=Path("/s"), authority=Path("/ca"))
     return json.loads(text)
 
 
 def test_kubelets_share_a_machine_without_meeting() -> None:
     ports = [kubelet_settings(index)[name] for index in range(8) for name in ("port", "healthzPort")]
     assert len(set(ports)) == 16
-    assert len({kubelet_settings(index)["cgroupRoot"] for index in range(8)}) == 8
 
 
 def test_a_kubelet_answers_nobody_whom_the_api_server_does_not_know() -> None:
@@ -439,6 +438,17 @@ def test_a_state_is_read_as_it_was_written(
 def test_mounts_are_undone_from_the_inside_out_and_others_are_left() -> None:
     table = "a /data/x ext4 rw 0 0\nb /data/x/y\\040z ext4 rw 0 0\nc /database ext4 rw 0 0\nd / ext4 rw 0 0\n"
     assert sweep.mounts_below(Path("/data"), table) == [Path("/data/x/y z"), Path("/data/x")]
+
+
+def test_the_cgroups_of_a_clusters_containers_are_removed_and_others_are_left(tmp_path: Path) -> None:
+    root, paths = tmp_path / "cgroup", ClusterPaths(name="x", data=tmp_path / "data", run=tmp_path / "run")
+    (paths.run / "node-1" / "state" / "io.containerd.runtime.v2.task" / "k8s.io" / "ours").mkdir(parents=True)
+    for folder in ("memory/k8s.io/ours/inner", "memory/k8s.io/anothers", "cpu/k8s.io/ours", "k8s.io/ours/inner/innermost"):
+        (root / folder).mkdir(parents=True)
+    assert len(sweep.cgroup_folders(paths, root)) == 3
+    sweep.remove_cgroups(paths, root)
+    left = [str(folder.relative_to(root)) for folder in root.rglob("*")]
+    assert sorted(left) == ["cpu", "memory", "memory/k8s.io", "memory/k8s.io/anothers"]
 
 
 def test_a_process_is_a_containers_by_the_overlay_that_its_root_is() -> None:
