@@ -49,10 +49,12 @@ generate: setup  ## Write the CRDs and the field reference from the models
 check-generated: setup
 	@$(PY) -m warmfront_api.generate --check .
 
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url
 .PHONY: lock
 lock: $(UV)  ## Resolve the dependencies again (requirements/*.txt, hashed)
 	@for extra in $(EXTRAS); do \
-	  $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url --extra $$extra -o requirements/$$extra.txt pyproject.toml; done
+	  $(COMPILE) --extra $$extra -o requirements/$$extra.txt pyproject.toml; done
+	@sed -n 's/^requires = \["\(.*\)"\]$$/\1/p' pyproject.toml | $(COMPILE) -o requirements/build.txt -
 
 # --- tests ------------------------------------------------------------------------------------------------------
 

@@ -47,10 +47,14 @@ def cgroup_folders(paths: ClusterPaths, root: Path = CGROUPS) -> list[Path]:
 
     They lie in the folder that containerd gives to containers of the namespace `k8s.io`, beside those of any other containerd.
     """
-    tasks = paths.run.glob(f"node-*/state/io.containerd.runtime.v2.task/{_CONTAINERS}/*")
-    names = [f"{_CONTAINERS}/{task.name}" for task in tasks]
+    tasks = [task.name for task in paths.run.glob(f"node-*/state/io.containerd.runtime.v2.task/{_CONTAINERS}/*")]
+    return [folder / task for folder in shared_cgroups(root) for task in tasks if (folder / task).is_dir()]
+
+
+def shared_cgroups(root: Path) -> list[Path]:
+    """The folder of containerd in every hierarchy: the unified one's is the root, version 1 has one below it per controller."""
     hierarchies = [root, *(folder for folder in root.iterdir() if folder.is_dir())]
-    return [hierarchy / name for hierarchy in hierarchies for name in names if (hierarchy / name).is_dir()]
+    return [hierarchy / _CONTAINERS for hierarchy in hierarchies if (hierarchy / _CONTAINERS).is_dir()]
 
 
 def cgroup_pids(paths: ClusterPaths) -> set[int]:
@@ -145,7 +149,7 @@ def remove_network(paths: ClusterPaths) -> None:
 
 
 def remove_cgroups(paths: ClusterPaths, root: Path = CGROUPS) -> None:
-    """Innermost first; the kernel frees a cgroup a moment after its last process. containerd's own folder goes with its last.
+    """Innermost first; the kernel frees a cgroup a moment after its last process. An empty folder of containerd's goes too.
 
     Raises:
         ClusterBrokenError: one does not go.
@@ -156,10 +160,13 @@ def remove_cgroups(paths: ClusterPaths, root: Path = CGROUPS) -> None:
             raise ClusterBrokenError(f"These cgroups cannot be removed: {', '.join(map(str, folders))}")
         for folder in folders:
             inner = [child for child in folder.rglob("*") if child.is_dir()]
-            for child in (*sorted(inner, reverse=True), folder, folder.parent):
+            for child in (*sorted(inner, reverse=True), folder):
                 with contextlib.suppress(OSError):
                     child.rmdir()
         time.sleep(0.02)
+    for folder in shared_cgroups(root):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def sweep(paths: ClusterPaths) -> None:
