@@ -90,6 +90,9 @@ def test_without_prometheus_replicas_are_held_even_by_an_operator_that_starts_an
     kube.rolled_out(SYSTEM, "warmfront-operator")
     assert _wanted_for(8 * TICK_SECONDS) == {3}
     assert read_operator(SERVICE).binding in {"Hold", "Fallback"}
+    # Told once, in our words; an outage of hours must not fill the log with each try.
+    log = kube.kubectl("logs", f"--namespace={SYSTEM}", "deployment/warmfront-operator").splitlines()
+    assert ["demand cannot be read" in line for line in log if "WARNING" in line and "rometheus" in line] == [True]
     _set_replicas(prometheus.NAMESPACE, prometheus.NAME, 1)
     _wait("ScalingActive turns True again", lambda: _condition("ScalingActive")["status"] == "True", seconds=120)
 

@@ -157,9 +157,10 @@ class Forecaster:
             agenda.read_due_at = step + self._settings.refresh_seconds + self._settings.settle_seconds
         except Exception as error:  # noqa: BLE001 - one service's bug is not another's; logged with traceback
             self._metrics.refresh_failures.inc()
-            enrolled.fetch_error = str(error)
             agenda.read_due_at = self._clock() + STEP_SECONDS / 4
-            _log(error, "history of %s/%s: %s", enrolled, error)
+            if enrolled.fetch_error != str(error):  # an outage is told once, not with every try of every service
+                _log(error, "history of %s/%s: %s", enrolled, error)
+            enrolled.fetch_error = str(error)
         finally:
             agenda.reading = False
 

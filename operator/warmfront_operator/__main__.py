@@ -34,8 +34,9 @@ LOG = logging.getLogger("warmfront_operator")
 
 # For peering, which is off. kopf's own guess asks for the name of the user, and an image has none for 65532.
 IDENTITY: Final[Any] = "warmfront-operator"
-# kopf tells each step of its own at INFO, and the clients each request.
-CHATTY: Final = ("kopf", "httpx", "httpcore", "urllib3", "asyncio")
+# kopf tells each step of its own at INFO, the clients each request, and urllib3 warns of every try at a Prometheus that is away:
+# what fails in the end is said by us, once.
+QUIET: Final = dict.fromkeys(("kopf", "httpx", "httpcore", "asyncio"), "WARNING") | {"urllib3": "ERROR"}
 API_RETRY_SECONDS: Final = 2.0
 LAST_PASS_SECONDS: Final = 15.0  # of the pod's grace period, for the pass that runs
 
@@ -51,7 +52,7 @@ def main(argv: Sequence[str]) -> int:
     except ValidationError as error:
         print(_settings_message(error), file=sys.stderr)
         return 2
-    quiet = {} if settings.log_level == "DEBUG" else dict.fromkeys(CHATTY, "WARNING")
+    quiet = {} if settings.log_level == "DEBUG" else QUIET
     logs.configure(settings.log_level, settings.log_format, quiet=quiet)
     try:
         asyncio.run(run(settings))

@@ -211,6 +211,16 @@ async def test_prometheus_that_goes_away_is_named_and_asked_again_soon():
     assert (await session.later(15)).state is ForecastState.TRUSTED
 
 
+async def test_an_outage_is_logged_once_until_it_changes(caplog: pytest.LogCaptureFixture):
+    world = World(now=float(JUMP), error=PrometheusError("nobody listens", retryable=True))
+    session = await started(world)
+    for _ in range(4):
+        await session.later(15)
+    world.error = PrometheusError("no token", retryable=False)
+    await session.later(15)
+    assert [record.getMessage().split(": ")[-1] for record in caplog.records] == ["nobody listens", "no token"]
+
+
 async def test_prometheus_away_from_the_start_is_the_reason():
     session = await started(World(now=float(JUMP), error=PrometheusError("no token", retryable=False)))
     answer = session.ask()
