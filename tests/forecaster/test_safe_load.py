@@ -81,7 +81,7 @@ def test_a_bounded_batch_with_a_constant_step_waits_as_in_m_m_c(load: float, ser
         routing=Routing.RANDOM,
         objectives=Objectives(ttft_seconds=0.4 * mean, itl_seconds=LOOSE, miss_share=0.01),
     )
-    found = misses_at(service, replicas=1, load=load, requests=400_000, seed=2)
+    found = misses_at(service, replicas=1, load=load, requests=40_000 * servers, seed=2)
     expected = erlang_c(servers, load * servers) * math.exp(-servers * (1 - load) * 0.4)
     assert found.share == pytest.approx(expected, rel=0.04, abs=4 * found.standard_error)
 
