@@ -19,6 +19,9 @@ SUBCOMMANDS = {
     "crds": Subcommand(module="warmfront_api.generate", extra="", help="print the CustomResourceDefinitions"),
     "operator": Subcommand(module="warmfront_operator.__main__", extra="operator", help="run the operator"),
     "forecaster": Subcommand(module="warmfront_forecaster.__main__", extra="forecaster", help="run the forecaster"),
+    "capacity": Subcommand(
+        module="warmfront_forecaster.commands.capacity", extra="forecaster", help="how much of a replica is usable"
+    ),
     "gateway": Subcommand(module="warmfront_runtime.gateway.__main__", extra="runtime", help="run the in-pod gateway"),
 }
 

@@ -1,0 +1,1 @@
+"""Subcommands of `warmfront` that compute: their arguments, tables and plots."""
