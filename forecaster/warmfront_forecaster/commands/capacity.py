@@ -67,6 +67,7 @@ def _solved(service: Service, replicas: int, routing: Routing, seed: int) -> Saf
 
 def _service(given: argparse.Namespace) -> Service:
     most_tokens = min(given.max_model_len, given.kv_tokens // BLOCK_TOKENS * BLOCK_TOKENS)
+    drawn = _lengths(given, most_tokens)  # first: it says best what is wrong with a cache that holds nothing
     return Service(
         model=StepModel(
             base_seconds=given.base_ms * MILLI,
@@ -80,7 +81,7 @@ def _service(given: argparse.Namespace) -> Service:
             kv_blocks=given.kv_tokens // BLOCK_TOKENS,
             block_tokens=BLOCK_TOKENS,
         ),
-        lengths=_lengths(given, most_tokens),
+        lengths=drawn,
         dispersion=given.dispersion,
         routing=Routing.RANDOM,
         objectives=Objectives(

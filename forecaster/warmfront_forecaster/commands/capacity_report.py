@@ -52,7 +52,7 @@ def _assumed(service: Service) -> dict[str, str]:
 
 
 def _ms(seconds: float) -> str:
-    return f"{1e3 * seconds:g} ms"
+    return f"{1e3 * seconds:.9f}".rstrip("0").rstrip(".") + " ms"
 
 
 def _target(service: Service) -> str:
