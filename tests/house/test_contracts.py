@@ -36,6 +36,8 @@ VIOLATIONS = {
     ),
     "Only the operator's edge knows Kubernetes": ("warmfront_forecaster.contract", "import kubernetes"),
     "prophet has one importer": ("warmfront_forecaster.domain", "import prophet"),
+    "numba has one importer": ("warmfront_forecaster.capacity.fleet", "import numba"),
+    "matplotlib is imported by what draws only": ("warmfront_forecaster.domain", "import matplotlib"),
     "fastapi has one importer": ("warmfront_forecaster.contract", "import fastapi"),
     "prometheus_api_client has one importer": ("warmfront_operator.kube", "import prometheus_api_client"),
     "kubernetes is imported by the operator's edge only": ("warmfront_operator.metrics", "import kubernetes"),
