@@ -8,7 +8,7 @@ UV := $(CACHE)/uv/bin/uv
 PY := .venv/bin/python
 STEP := .ci/step
 CLUSTER := $(PY) -m e2e.localcluster
-CODE := crds operator forecaster runtime e2e tests
+CODE := crds operator forecaster runtime bench e2e tests
 PACKAGES := crds operator forecaster runtime
 EXTRAS := operator forecaster runtime dev
 export PYTHONDONTWRITEBYTECODE = 1
@@ -55,6 +55,15 @@ lock: $(UV)  ## Resolve the dependencies again (requirements/*.txt, hashed)
 	@for extra in $(EXTRAS); do \
 	  $(COMPILE) --extra $$extra -o requirements/$$extra.txt pyproject.toml; done
 	@sed -n 's/^requires = \["\(.*\)"\]$$/\1/p' pyproject.toml | $(COMPILE) -o requirements/build.txt -
+
+# --- benchmarks -------------------------------------------------------------------------------------------------
+
+BENCHES := capacity
+.PHONY: bench $(BENCHES:%=bench-%)
+bench: $(BENCHES:%=bench-%)  ## Every benchmark; writes build/bench/NAME.json (DATA=folder, QUICK=1, SEED=n)
+
+$(BENCHES:%=bench-%): bench-%: setup
+	@$(STEP) "bench $*" $(PY) -m bench.$*
 
 # --- tests ------------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,8 @@ from warmfront_forecaster.capacity.token_engine import EngineLimits
 from warmfront_forecaster.capacity.workload import Lengths, Workload
 
 RESOLUTION: Final = 1 / 256  # of a safe load: far below what lengths and dispersion are known to
+HIGHEST: Final = 0.98  # no load beyond it is called safe: lengths that move by 2 % would overload it
+RELAXATIONS: Final = 10  # that a run lasts; a queue forgets its beginning within about D / (1 - load)^2 requests
 REQUESTS_PER_REPLICA: Final = 8_000  # at first: many times what a full batch holds, so that the beginning does not tell
 MOST_MISSES: Final = 4_000  # expected at the target: where a close call ends
 WANTED_ERROR: Final = 0.08  # standard error of a miss share that is a close call, as a share of the target
@@ -122,7 +124,7 @@ def safe_load(service: Service, *, replicas: int, seed: int = 1) -> SafeLoad:
     Raises:
         ValueError: `replicas` below 1, or a request longer than the engine's memory.
     """
-    low, high, at_low = 0.0, 1.0, Misses(share=0.0, standard_error=0.0, requests=0)
+    low, high, at_low = 0.0, HIGHEST, Misses(share=0.0, standard_error=0.0, requests=0)
     while high - low > RESOLUTION:
         middle = (low + high) / 2
         found = _judged(service, replicas=replicas, load=middle, seed=seed)
@@ -140,7 +142,8 @@ def safe_load(service: Service, *, replicas: int, seed: int = 1) -> SafeLoad:
 
 def _judged(service: Service, *, replicas: int, load: float, seed: int) -> Misses:
     target = service.objectives.miss_share
-    requests = REQUESTS_PER_REPLICA * _simulated(service, replicas)
+    relaxing = int(RELAXATIONS * max(1.0, service.dispersion) / (1 - load) ** 2)
+    requests = max(REQUESTS_PER_REPLICA * _simulated(service, replicas), relaxing)
     most = max(requests, int(MOST_MISSES / target))
     while True:
         found = misses_at(service, replicas=replicas, load=load, requests=requests, seed=seed)
