@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from warmfront_forecaster.domain.baselines import LastValue, SameTimeEarlier, YesterdayLevelled
@@ -89,8 +89,16 @@ def hostile() -> st.SearchStrategy[np.ndarray]:
     return hours.map(lambda values: np.repeat(np.array(values, dtype=float), 60))
 
 
+# The least number above zero, after hours without measurements: a share of it is zero, and nothing can be divided by that.
+NEXT_TO_NOTHING = np.repeat([NAN] * 11 + [5e-324], 60)
+
+
 @settings(max_examples=40, deadline=None)
 @given(values=hostile(), model=st.sampled_from(MODELS), scale=st.sampled_from(list(Scale)), age=st.floats(-60, 900))
+@example(values=NEXT_TO_NOTHING, model=MODELS[0], scale=Scale.RECENT_ERROR, age=0.0)
+@example(values=NEXT_TO_NOTHING, model=MODELS[0], scale=Scale.ROOT, age=0.0)
+@example(values=NEXT_TO_NOTHING, model=MODELS[0], scale=Scale.ABSOLUTE, age=0.0)
+@example(values=NEXT_TO_NOTHING, model=MODELS[-1], scale=Scale.ROOT, age=0.0)
 def test_any_history_gives_a_forecast_that_is_a_demand_or_none(
     values: np.ndarray, model: ForecastModel, scale: Scale, age: float
 ):

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warmfront_forecaster.domain.demand import ReplicaRates, Traffic, blank, demand, join
-from warmfront_forecaster.domain.series import alpha_of_half_life, carry_forward, fill_from_neighbours, on_grid, smooth
+from warmfront_forecaster.domain.series import (
+    alpha_of_half_life,
+    carry_forward,
+    fill_from_neighbours,
+    on_grid,
+    smooth,
+    typical_level,
+)
 
 NAN = float("nan")
 RATES = ReplicaRates(prefill_tokens_per_second=1000.0, decode_tokens_per_second=100.0)
@@ -100,3 +107,16 @@ def test_joining_leaves_the_time_between_missing():
     joined = join(traffic([1.0], [1.0], [1.0], start=0), traffic([2.0], [1.0], [1.0], start=180), keep_seconds=86_400)
     assert same(joined.arrivals, [1.0, NAN, NAN, 2.0])
     assert len(blank(60, 0).arrivals) == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "level"),
+    [
+        ([0.0, 2.0, np.nan, 4.0], 3.0),
+        ([0.0, np.nan], 1.0),
+        ([], 1.0),
+        ([5e-324, 0.0], 1e-9),  # a unit is divided by, and so are shares of it
+    ],
+)
+def test_the_typical_level_is_the_mean_of_what_was_asked_for(values: list[float], level: float):
+    assert typical_level(np.array(values)) == level

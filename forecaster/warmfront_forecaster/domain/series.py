@@ -12,6 +12,8 @@ STEP_SECONDS = 60
 FINE_DAYS = 3
 COARSE_STEP_SECONDS = 600  # before the last FINE_DAYS: days-old minutes do not pay for their samples
 
+LEAST_LEVEL = 1e-9  # replicas: a request of one second in thirty years
+
 MOST_BITS = 500  # by which the weights of one block may differ in `smooth`: far inside a double's range
 
 
@@ -103,6 +105,9 @@ def alpha_of_half_life(seconds: float) -> float:
 
 
 def typical_level(values: FloatArray) -> float:
-    """Mean of the positive values: the unit in which a series is "about one". 1 when nothing was ever asked for."""
+    """Mean of the positive values: the unit in which a series is "about one". 1 when nothing was ever asked for.
+
+    Never below LEAST_LEVEL, so that no share of it vanishes: scales are divided by.
+    """
     positive = values[np.isfinite(values) & (values > 0)]
-    return float(positive.mean()) if len(positive) else 1.0
+    return max(LEAST_LEVEL, float(positive.mean())) if len(positive) else 1.0
